@@ -176,7 +176,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "The request cannot be read or is not valid. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -207,7 +207,7 @@ export const openapi = {
             "$ref": "#/components/responses/Unauthenticated"
           },
           "403": {
-            "description": "`permission_denied`: The key is valid but does not allow this. `origin_not_allowed`: The key is valid but may not be used from this origin. `address_not_allowed`: The key is valid but may not be used from this address.",
+            "description": "`permission_denied`: The permission is missing, the type of key is wrong, the session is not authorized, or the caller grants or administers more than it holds. `origin_not_allowed`: The key may not be used from this web origin, or without one. `address_not_allowed`: The key may not be used from this network address.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -275,7 +275,7 @@ export const openapi = {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "description": "`overloaded`: The instance is overloaded. Nothing was changed. Retry after `Retry-After`. `store_unavailable`: The store is unavailable. Retry after `Retry-After`.",
+            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, or the request bodies in memory exceed `BODY_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -444,7 +444,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "The request cannot be read or is not valid. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -475,7 +475,7 @@ export const openapi = {
             "$ref": "#/components/responses/Unauthenticated"
           },
           "403": {
-            "description": "`permission_denied`: The key is valid but does not allow this. `origin_not_allowed`: The key is valid but may not be used from this origin. `address_not_allowed`: The key is valid but may not be used from this address.",
+            "description": "`permission_denied`: The permission is missing, the type of key is wrong, the session is not authorized, or the caller grants or administers more than it holds. `origin_not_allowed`: The key may not be used from this web origin, or without one. `address_not_allowed`: The key may not be used from this network address.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -543,7 +543,7 @@ export const openapi = {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "description": "`overloaded`: The instance is overloaded. Nothing was changed. Retry after `Retry-After`. `store_unavailable`: The store is unavailable. Retry after `Retry-After`.",
+            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, or the request bodies in memory exceed `BODY_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -657,7 +657,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "The request cannot be read or is not valid. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -688,7 +688,7 @@ export const openapi = {
             "$ref": "#/components/responses/Unauthenticated"
           },
           "403": {
-            "description": "`origin_not_allowed`: The key is valid but may not be used from this origin. `address_not_allowed`: The key is valid but may not be used from this address.",
+            "description": "`origin_not_allowed`: The key may not be used from this web origin, or without one. `address_not_allowed`: The key may not be used from this network address.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -817,7 +817,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "The request cannot be read or is not valid. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -848,7 +848,7 @@ export const openapi = {
             "$ref": "#/components/responses/Unauthenticated"
           },
           "403": {
-            "description": "`origin_not_allowed`: The key is valid but may not be used from this origin. `address_not_allowed`: The key is valid but may not be used from this address.",
+            "description": "`origin_not_allowed`: The key may not be used from this web origin, or without one. `address_not_allowed`: The key may not be used from this network address.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -1058,7 +1058,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "The request cannot be read or is not valid. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -1089,7 +1089,7 @@ export const openapi = {
             "$ref": "#/components/responses/Unauthenticated"
           },
           "403": {
-            "description": "`permission_denied`: The key is valid but does not allow this. `origin_not_allowed`: The key is valid but may not be used from this origin. `address_not_allowed`: The key is valid but may not be used from this address.",
+            "description": "`permission_denied`: The permission is missing, the type of key is wrong, the session is not authorized, or the caller grants or administers more than it holds. `origin_not_allowed`: The key may not be used from this web origin, or without one. `address_not_allowed`: The key may not be used from this network address.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -1139,7 +1139,7 @@ export const openapi = {
             }
           },
           "409": {
-            "description": "`external_id_taken`: Another application of the tenant has the external id. `idempotency_conflict`: Another call with the same `Idempotency-Key` is in progress, or the first call used another key of the application.",
+            "description": "`external_id_taken`: Another application of the tenant has this `external_id`. `idempotency_conflict`: A call with this `Idempotency-Key` is in progress, or was made with another API key.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -1202,7 +1202,7 @@ export const openapi = {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "description": "`overloaded`: The instance is overloaded. Nothing was changed. Retry after `Retry-After`. `store_unavailable`: The store is unavailable. Retry after `Retry-After`.",
+            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, or the request bodies in memory exceed `BODY_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -1545,7 +1545,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "The request cannot be read or is not valid. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -1576,7 +1576,7 @@ export const openapi = {
             "$ref": "#/components/responses/Unauthenticated"
           },
           "403": {
-            "description": "`permission_denied`: The key is valid but does not allow this. `origin_not_allowed`: The key is valid but may not be used from this origin. `address_not_allowed`: The key is valid but may not be used from this address.",
+            "description": "`permission_denied`: The permission is missing, the type of key is wrong, the session is not authorized, or the caller grants or administers more than it holds. `origin_not_allowed`: The key may not be used from this web origin, or without one. `address_not_allowed`: The key may not be used from this network address.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -1744,7 +1744,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "The request cannot be read or is not valid. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -1775,7 +1775,7 @@ export const openapi = {
             "$ref": "#/components/responses/Unauthenticated"
           },
           "403": {
-            "description": "`permission_denied`: The key is valid but does not allow this. `origin_not_allowed`: The key is valid but may not be used from this origin. `address_not_allowed`: The key is valid but may not be used from this address.",
+            "description": "`permission_denied`: The permission is missing, the type of key is wrong, the session is not authorized, or the caller grants or administers more than it holds. `origin_not_allowed`: The key may not be used from this web origin, or without one. `address_not_allowed`: The key may not be used from this network address.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -2024,7 +2024,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "The request cannot be read or is not valid. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -2055,7 +2055,7 @@ export const openapi = {
             "$ref": "#/components/responses/Unauthenticated"
           },
           "403": {
-            "description": "`permission_denied`: The key is valid but does not allow this. `origin_not_allowed`: The key is valid but may not be used from this origin. `address_not_allowed`: The key is valid but may not be used from this address.",
+            "description": "`permission_denied`: The permission is missing, the type of key is wrong, the session is not authorized, or the caller grants or administers more than it holds. `origin_not_allowed`: The key may not be used from this web origin, or without one. `address_not_allowed`: The key may not be used from this network address.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -2108,7 +2108,7 @@ export const openapi = {
             "$ref": "#/components/responses/ApplicationNotFound"
           },
           "409": {
-            "description": "`external_id_taken`: Another application of the tenant has the external id. `last_manager`: The tenant would be left without an enabled application that can create and update applications. `idempotency_conflict`: Another call with the same `Idempotency-Key` is in progress, or the first call used another key of the application.",
+            "description": "`external_id_taken`: Another application of the tenant has this `external_id`. `last_manager`: The tenant would lose its last manager, the only enabled application that can create and update applications. `idempotency_conflict`: A call with this `Idempotency-Key` is in progress, or was made with another API key.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -2185,7 +2185,7 @@ export const openapi = {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "description": "`overloaded`: The instance is overloaded. Nothing was changed. Retry after `Retry-After`. `store_unavailable`: The store is unavailable. Retry after `Retry-After`.",
+            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, or the request bodies in memory exceed `BODY_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -2288,7 +2288,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "The request cannot be read or is not valid. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -2319,7 +2319,7 @@ export const openapi = {
             "$ref": "#/components/responses/Unauthenticated"
           },
           "403": {
-            "description": "`permission_denied`: The key is valid but does not allow this. `origin_not_allowed`: The key is valid but may not be used from this origin. `address_not_allowed`: The key is valid but may not be used from this address.",
+            "description": "`permission_denied`: The permission is missing, the type of key is wrong, the session is not authorized, or the caller grants or administers more than it holds. `origin_not_allowed`: The key may not be used from this web origin, or without one. `address_not_allowed`: The key may not be used from this network address.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -2480,7 +2480,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "The request cannot be read or is not valid. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -2511,7 +2511,7 @@ export const openapi = {
             "$ref": "#/components/responses/Unauthenticated"
           },
           "403": {
-            "description": "`permission_denied`: The key is valid but does not allow this. `origin_not_allowed`: The key is valid but may not be used from this origin. `address_not_allowed`: The key is valid but may not be used from this address.",
+            "description": "`permission_denied`: The permission is missing, the type of key is wrong, the session is not authorized, or the caller grants or administers more than it holds. `origin_not_allowed`: The key may not be used from this web origin, or without one. `address_not_allowed`: The key may not be used from this network address.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -2725,7 +2725,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "The request cannot be read or is not valid. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -2756,7 +2756,7 @@ export const openapi = {
             "$ref": "#/components/responses/Unauthenticated"
           },
           "403": {
-            "description": "`permission_denied`: The key is valid but does not allow this. `origin_not_allowed`: The key is valid but may not be used from this origin. `address_not_allowed`: The key is valid but may not be used from this address.",
+            "description": "`permission_denied`: The permission is missing, the type of key is wrong, the session is not authorized, or the caller grants or administers more than it holds. `origin_not_allowed`: The key may not be used from this web origin, or without one. `address_not_allowed`: The key may not be used from this network address.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -2809,7 +2809,7 @@ export const openapi = {
             "$ref": "#/components/responses/ApplicationNotFound"
           },
           "409": {
-            "description": "`too_many_keys`: The application already has the maximum number of valid keys. `idempotency_conflict`: Another call with the same `Idempotency-Key` is in progress, or the first call used another key of the application.",
+            "description": "`too_many_keys`: The application already has three valid keys. `idempotency_conflict`: A call with this `Idempotency-Key` is in progress, or was made with another API key.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -2875,7 +2875,7 @@ export const openapi = {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "description": "`overloaded`: The instance is overloaded. Nothing was changed. Retry after `Retry-After`. `store_unavailable`: The store is unavailable. Retry after `Retry-After`.",
+            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, or the request bodies in memory exceed `BODY_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -2990,7 +2990,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "The request cannot be read or is not valid. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -3021,7 +3021,7 @@ export const openapi = {
             "$ref": "#/components/responses/Unauthenticated"
           },
           "403": {
-            "description": "`permission_denied`: The key is valid but does not allow this. `origin_not_allowed`: The key is valid but may not be used from this origin. `address_not_allowed`: The key is valid but may not be used from this address.",
+            "description": "`permission_denied`: The permission is missing, the type of key is wrong, the session is not authorized, or the caller grants or administers more than it holds. `origin_not_allowed`: The key may not be used from this web origin, or without one. `address_not_allowed`: The key may not be used from this network address.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -3166,7 +3166,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "The request cannot be read or is not valid. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -3197,7 +3197,7 @@ export const openapi = {
             "$ref": "#/components/responses/Unauthenticated"
           },
           "403": {
-            "description": "`permission_denied`: The key is valid but does not allow this. `origin_not_allowed`: The key is valid but may not be used from this origin. `address_not_allowed`: The key is valid but may not be used from this address.",
+            "description": "`permission_denied`: The permission is missing, the type of key is wrong, the session is not authorized, or the caller grants or administers more than it holds. `origin_not_allowed`: The key may not be used from this web origin, or without one. `address_not_allowed`: The key may not be used from this network address.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -3247,7 +3247,7 @@ export const openapi = {
             }
           },
           "404": {
-            "description": "`application_not_found`: The tenant of the key has no such application. `key_not_found`: The application has no valid key with this id.",
+            "description": "`application_not_found`: No such application in the caller's tenant. `key_not_found`: The application has no valid key with this id.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -3434,7 +3434,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "The request cannot be read or is not valid. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -3465,7 +3465,7 @@ export const openapi = {
             "$ref": "#/components/responses/Unauthenticated"
           },
           "403": {
-            "description": "`permission_denied`: The key is valid but does not allow this. `origin_not_allowed`: The key is valid but may not be used from this origin. `address_not_allowed`: The key is valid but may not be used from this address.",
+            "description": "`permission_denied`: The permission is missing, the type of key is wrong, the session is not authorized, or the caller grants or administers more than it holds. `origin_not_allowed`: The key may not be used from this web origin, or without one. `address_not_allowed`: The key may not be used from this network address.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -3518,7 +3518,7 @@ export const openapi = {
             "$ref": "#/components/responses/ApplicationNotFound"
           },
           "409": {
-            "description": "`last_manager`: The tenant would be left without an enabled application that can create and update applications. `idempotency_conflict`: Another call with the same `Idempotency-Key` is in progress, or the first call used another key of the application.",
+            "description": "`last_manager`: The tenant would lose its last manager, the only enabled application that can create and update applications. `idempotency_conflict`: A call with this `Idempotency-Key` is in progress, or was made with another API key.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -3711,7 +3711,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "The request cannot be read or is not valid. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -3742,7 +3742,7 @@ export const openapi = {
             "$ref": "#/components/responses/Unauthenticated"
           },
           "403": {
-            "description": "`permission_denied`: The key is valid but does not allow this. `origin_not_allowed`: The key is valid but may not be used from this origin. `address_not_allowed`: The key is valid but may not be used from this address.",
+            "description": "`permission_denied`: The permission is missing, the type of key is wrong, the session is not authorized, or the caller grants or administers more than it holds. `origin_not_allowed`: The key may not be used from this web origin, or without one. `address_not_allowed`: The key may not be used from this network address.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -3920,7 +3920,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "The request cannot be read or is not valid. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -3951,7 +3951,7 @@ export const openapi = {
             "$ref": "#/components/responses/Unauthenticated"
           },
           "403": {
-            "description": "`permission_denied`: The key is valid but does not allow this. `origin_not_allowed`: The key is valid but may not be used from this origin. `address_not_allowed`: The key is valid but may not be used from this address.",
+            "description": "`permission_denied`: The permission is missing, the type of key is wrong, the session is not authorized, or the caller grants or administers more than it holds. `origin_not_allowed`: The key may not be used from this web origin, or without one. `address_not_allowed`: The key may not be used from this network address.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -4016,7 +4016,7 @@ export const openapi = {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "description": "`overloaded`: The instance is overloaded. Nothing was changed. Retry after `Retry-After`. `store_unavailable`: The store is unavailable. Retry after `Retry-After`.",
+            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, or the request bodies in memory exceed `BODY_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -4165,7 +4165,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "The request cannot be read or is not valid. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -4196,7 +4196,7 @@ export const openapi = {
             "$ref": "#/components/responses/Unauthenticated"
           },
           "403": {
-            "description": "`permission_denied`: The key is valid but does not allow this. `origin_not_allowed`: The key is valid but may not be used from this origin. `address_not_allowed`: The key is valid but may not be used from this address.",
+            "description": "`permission_denied`: The permission is missing, the type of key is wrong, the session is not authorized, or the caller grants or administers more than it holds. `origin_not_allowed`: The key may not be used from this web origin, or without one. `address_not_allowed`: The key may not be used from this network address.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -4261,7 +4261,7 @@ export const openapi = {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "description": "`overloaded`: The instance is overloaded. Nothing was changed. Retry after `Retry-After`. `store_unavailable`: The store is unavailable. Retry after `Retry-After`.",
+            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, or the request bodies in memory exceed `BODY_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -4411,7 +4411,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "The request cannot be read or is not valid. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -4442,7 +4442,7 @@ export const openapi = {
             "$ref": "#/components/responses/Unauthenticated"
           },
           "403": {
-            "description": "`permission_denied`: The key is valid but does not allow this. `origin_not_allowed`: The key is valid but may not be used from this origin. `address_not_allowed`: The key is valid but may not be used from this address.",
+            "description": "`permission_denied`: The permission is missing, the type of key is wrong, the session is not authorized, or the caller grants or administers more than it holds. `origin_not_allowed`: The key may not be used from this web origin, or without one. `address_not_allowed`: The key may not be used from this network address.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -4507,7 +4507,7 @@ export const openapi = {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "description": "`overloaded`: The instance is overloaded. Nothing was changed. Retry after `Retry-After`. `store_unavailable`: The store is unavailable. Retry after `Retry-After`.",
+            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, or the request bodies in memory exceed `BODY_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -4644,7 +4644,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "The request cannot be read or is not valid. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -4675,7 +4675,7 @@ export const openapi = {
             "$ref": "#/components/responses/Unauthenticated"
           },
           "403": {
-            "description": "`permission_denied`: The key is valid but does not allow this. `origin_not_allowed`: The key is valid but may not be used from this origin. `address_not_allowed`: The key is valid but may not be used from this address.",
+            "description": "`permission_denied`: The permission is missing, the type of key is wrong, the session is not authorized, or the caller grants or administers more than it holds. `origin_not_allowed`: The key may not be used from this web origin, or without one. `address_not_allowed`: The key may not be used from this network address.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -4740,7 +4740,7 @@ export const openapi = {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "description": "`overloaded`: The instance is overloaded. Nothing was changed. Retry after `Retry-After`. `store_unavailable`: The store is unavailable. Retry after `Retry-After`.",
+            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, or the request bodies in memory exceed `BODY_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -5007,7 +5007,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "The request cannot be read or is not valid. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -5038,7 +5038,7 @@ export const openapi = {
             "$ref": "#/components/responses/Unauthenticated"
           },
           "403": {
-            "description": "`permission_denied`: The key is valid but does not allow this. `origin_not_allowed`: The key is valid but may not be used from this origin. `address_not_allowed`: The key is valid but may not be used from this address.",
+            "description": "`permission_denied`: The permission is missing, the type of key is wrong, the session is not authorized, or the caller grants or administers more than it holds. `origin_not_allowed`: The key may not be used from this web origin, or without one. `address_not_allowed`: The key may not be used from this network address.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -5233,7 +5233,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "The request cannot be read or is not valid. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -5264,7 +5264,7 @@ export const openapi = {
             "$ref": "#/components/responses/Unauthenticated"
           },
           "403": {
-            "description": "`permission_denied`: The key is valid but does not allow this. `origin_not_allowed`: The key is valid but may not be used from this origin. `address_not_allowed`: The key is valid but may not be used from this address.",
+            "description": "`permission_denied`: The permission is missing, the type of key is wrong, the session is not authorized, or the caller grants or administers more than it holds. `origin_not_allowed`: The key may not be used from this web origin, or without one. `address_not_allowed`: The key may not be used from this network address.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -5457,7 +5457,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "The request cannot be read or is not valid. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -5488,7 +5488,7 @@ export const openapi = {
             "$ref": "#/components/responses/Unauthenticated"
           },
           "403": {
-            "description": "`permission_denied`: The key is valid but does not allow this. `origin_not_allowed`: The key is valid but may not be used from this origin. `address_not_allowed`: The key is valid but may not be used from this address.",
+            "description": "`permission_denied`: The permission is missing, the type of key is wrong, the session is not authorized, or the caller grants or administers more than it holds. `origin_not_allowed`: The key may not be used from this web origin, or without one. `address_not_allowed`: The key may not be used from this network address.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -5633,7 +5633,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "The request cannot be read or is not valid. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -5664,7 +5664,7 @@ export const openapi = {
             "$ref": "#/components/responses/Unauthenticated"
           },
           "403": {
-            "description": "`permission_denied`: The key is valid but does not allow this. `origin_not_allowed`: The key is valid but may not be used from this origin. `address_not_allowed`: The key is valid but may not be used from this address.",
+            "description": "`permission_denied`: The permission is missing, the type of key is wrong, the session is not authorized, or the caller grants or administers more than it holds. `origin_not_allowed`: The key may not be used from this web origin, or without one. `address_not_allowed`: The key may not be used from this network address.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -5732,7 +5732,7 @@ export const openapi = {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "description": "`overloaded`: The instance is overloaded. Nothing was changed. Retry after `Retry-After`. `store_unavailable`: The store is unavailable. Retry after `Retry-After`.",
+            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, or the request bodies in memory exceed `BODY_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -5823,7 +5823,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "The request cannot be read or is not valid. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -5869,7 +5869,7 @@ export const openapi = {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "description": "`overloaded`: The instance is overloaded. Nothing was changed. Retry after `Retry-After`. `store_unavailable`: The store is unavailable. Retry after `Retry-After`.",
+            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, or the request bodies in memory exceed `BODY_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -5974,7 +5974,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "The request cannot be read or is not valid. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -6023,7 +6023,7 @@ export const openapi = {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "description": "`overloaded`: The instance is overloaded. Nothing was changed. Retry after `Retry-After`. `store_unavailable`: The store is unavailable. Retry after `Retry-After`.",
+            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, or the request bodies in memory exceed `BODY_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -6123,7 +6123,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "The request cannot be read or is not valid. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -6154,7 +6154,7 @@ export const openapi = {
             "$ref": "#/components/responses/Unauthenticated"
           },
           "403": {
-            "description": "`permission_denied`: The key is valid but does not allow this. `origin_not_allowed`: The key is valid but may not be used from this origin. `address_not_allowed`: The key is valid but may not be used from this address.",
+            "description": "`permission_denied`: The permission is missing, the type of key is wrong, the session is not authorized, or the caller grants or administers more than it holds. `origin_not_allowed`: The key may not be used from this web origin, or without one. `address_not_allowed`: The key may not be used from this network address.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -6282,7 +6282,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "The request cannot be read or is not valid. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -6313,7 +6313,7 @@ export const openapi = {
             "$ref": "#/components/responses/Unauthenticated"
           },
           "403": {
-            "description": "`permission_denied`: The key is valid but does not allow this. `origin_not_allowed`: The key is valid but may not be used from this origin. `address_not_allowed`: The key is valid but may not be used from this address.",
+            "description": "`permission_denied`: The permission is missing, the type of key is wrong, the session is not authorized, or the caller grants or administers more than it holds. `origin_not_allowed`: The key may not be used from this web origin, or without one. `address_not_allowed`: The key may not be used from this network address.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -6372,7 +6372,7 @@ export const openapi = {
             "$ref": "#/components/responses/IdempotencyKeyReused"
           },
           "429": {
-            "description": "`session_quota_reached`: The application has reached its quota of open sessions. Retry after `Retry-After`, when the first of them expires, or revoke some. `rate_limited`: Too many calls or checks with the key, or too many invalid or revoked keys from the address. Retry after `Retry-After`.",
+            "description": "`session_quota_reached`: The application has reached its session quota. `rate_limited`: Too many calls or checks with this key, or too many invalid or revoked keys from this address.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -6597,7 +6597,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "The request cannot be read or is not valid. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -6628,7 +6628,7 @@ export const openapi = {
             "$ref": "#/components/responses/Unauthenticated"
           },
           "403": {
-            "description": "`permission_denied`: The key is valid but does not allow this. `origin_not_allowed`: The key is valid but may not be used from this origin. `address_not_allowed`: The key is valid but may not be used from this address.",
+            "description": "`permission_denied`: The permission is missing, the type of key is wrong, the session is not authorized, or the caller grants or administers more than it holds. `origin_not_allowed`: The key may not be used from this web origin, or without one. `address_not_allowed`: The key may not be used from this network address.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -6790,7 +6790,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "The request cannot be read or is not valid. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -6821,7 +6821,7 @@ export const openapi = {
             "$ref": "#/components/responses/Unauthenticated"
           },
           "403": {
-            "description": "`permission_denied`: The key is valid but does not allow this. `origin_not_allowed`: The key is valid but may not be used from this origin. `address_not_allowed`: The key is valid but may not be used from this address.",
+            "description": "`permission_denied`: The permission is missing, the type of key is wrong, the session is not authorized, or the caller grants or administers more than it holds. `origin_not_allowed`: The key may not be used from this web origin, or without one. `address_not_allowed`: The key may not be used from this network address.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -6874,7 +6874,7 @@ export const openapi = {
             "$ref": "#/components/responses/NonceNotFound"
           },
           "409": {
-            "description": "`nonce_used`: The nonce was already used. `idempotency_conflict`: Another call with the same `Idempotency-Key` is in progress, or the first call used another key of the application.",
+            "description": "`nonce_used`: The session of the nonce is already authorized. `idempotency_conflict`: A call with this `Idempotency-Key` is in progress, or was made with another API key.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -6937,7 +6937,7 @@ export const openapi = {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "description": "`overloaded`: The instance is overloaded. Nothing was changed. Retry after `Retry-After`. `store_unavailable`: The store is unavailable. Retry after `Retry-After`.",
+            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, or the request bodies in memory exceed `BODY_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -7068,7 +7068,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "The request cannot be read or is not valid. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -7099,7 +7099,7 @@ export const openapi = {
             "$ref": "#/components/responses/Unauthenticated"
           },
           "403": {
-            "description": "`permission_denied`: The key is valid but does not allow this. `origin_not_allowed`: The key is valid but may not be used from this origin. `address_not_allowed`: The key is valid but may not be used from this address.",
+            "description": "`permission_denied`: The permission is missing, the type of key is wrong, the session is not authorized, or the caller grants or administers more than it holds. `origin_not_allowed`: The key may not be used from this web origin, or without one. `address_not_allowed`: The key may not be used from this network address.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -7216,7 +7216,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "The request cannot be read or is not valid. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -7247,7 +7247,7 @@ export const openapi = {
             "$ref": "#/components/responses/Unauthenticated"
           },
           "403": {
-            "description": "`permission_denied`: The key is valid but does not allow this. `origin_not_allowed`: The key is valid but may not be used from this origin. `address_not_allowed`: The key is valid but may not be used from this address.",
+            "description": "`permission_denied`: The permission is missing, the type of key is wrong, the session is not authorized, or the caller grants or administers more than it holds. `origin_not_allowed`: The key may not be used from this web origin, or without one. `address_not_allowed`: The key may not be used from this network address.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -7382,7 +7382,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "The request cannot be read or is not valid. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -7413,7 +7413,7 @@ export const openapi = {
             "$ref": "#/components/responses/Unauthenticated"
           },
           "403": {
-            "description": "`permission_denied`: The key is valid but does not allow this. `origin_not_allowed`: The key is valid but may not be used from this origin. `address_not_allowed`: The key is valid but may not be used from this address.",
+            "description": "`permission_denied`: The permission is missing, the type of key is wrong, the session is not authorized, or the caller grants or administers more than it holds. `origin_not_allowed`: The key may not be used from this web origin, or without one. `address_not_allowed`: The key may not be used from this network address.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -7949,7 +7949,7 @@ export const openapi = {
     },
     "responses": {
       "Unauthenticated": {
-        "description": "The key is missing or not valid. The response does not reveal why.",
+        "description": "The key is missing, malformed, unknown, replaced, deleted, expired or disabled. The response does not reveal which.",
         "headers": {
           "X-Request-Id": {
             "$ref": "#/components/headers/X-Request-Id"
@@ -7975,7 +7975,7 @@ export const openapi = {
         }
       },
       "BodyTooLarge": {
-        "description": "The body is too large.",
+        "description": "The body exceeds `BODY_LIMIT`.",
         "headers": {
           "X-Request-Id": {
             "$ref": "#/components/headers/X-Request-Id"
@@ -7998,7 +7998,7 @@ export const openapi = {
         }
       },
       "UrlTooLong": {
-        "description": "The path and query are too long.",
+        "description": "The URL exceeds `URL_LIMIT`.",
         "headers": {
           "X-Request-Id": {
             "$ref": "#/components/headers/X-Request-Id"
@@ -8021,7 +8021,7 @@ export const openapi = {
         }
       },
       "UnsupportedMediaType": {
-        "description": "The content type of the body is not supported, or the body is compressed.",
+        "description": "The body is not `application/json`, or for introspection not a form, or is compressed (REST).",
         "headers": {
           "X-Request-Id": {
             "$ref": "#/components/headers/X-Request-Id"
@@ -8036,7 +8036,7 @@ export const openapi = {
               "type": "/docs/errors/unsupported_media_type",
               "title": "Unsupported media type",
               "status": 415,
-              "detail": "Send the body as application/json.",
+              "detail": "Send the body as uncompressed application/json.",
               "code": "unsupported_media_type",
               "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
             }
@@ -8044,7 +8044,7 @@ export const openapi = {
         }
       },
       "RateLimited": {
-        "description": "Too many calls or checks with the key, or too many invalid or revoked keys from the address. Retry after `Retry-After`.",
+        "description": "Too many calls or checks with this key, or too many invalid or revoked keys from this address.",
         "headers": {
           "X-Request-Id": {
             "$ref": "#/components/headers/X-Request-Id"
@@ -8079,7 +8079,7 @@ export const openapi = {
         }
       },
       "HeadersTooLarge": {
-        "description": "There are too many headers, or they are too large.",
+        "description": "The headers exceed `HEADER_LIMIT` or `HEADER_COUNT_LIMIT`.",
         "headers": {
           "X-Request-Id": {
             "$ref": "#/components/headers/X-Request-Id"
@@ -8102,7 +8102,7 @@ export const openapi = {
         }
       },
       "Internal": {
-        "description": "An internal error, not caused by the caller.",
+        "description": "Unexpected failure, logged with the request id.",
         "headers": {
           "X-Request-Id": {
             "$ref": "#/components/headers/X-Request-Id"
@@ -8125,7 +8125,7 @@ export const openapi = {
         }
       },
       "DeadlineExceeded": {
-        "description": "The request took longer than the service allows.",
+        "description": "The call exceeded `REQUEST_TIMEOUT` or its own deadline.",
         "headers": {
           "X-Request-Id": {
             "$ref": "#/components/headers/X-Request-Id"
@@ -8151,7 +8151,7 @@ export const openapi = {
         }
       },
       "StoreUnavailable": {
-        "description": "The store is unavailable. Retry after `Retry-After`.",
+        "description": "The store is unreachable, or the disk is full.",
         "headers": {
           "X-Request-Id": {
             "$ref": "#/components/headers/X-Request-Id"
@@ -8177,7 +8177,7 @@ export const openapi = {
         }
       },
       "IdempotencyKeyReused": {
-        "description": "The `Idempotency-Key` was used for a different request.",
+        "description": "The `Idempotency-Key` was used with a different request.",
         "headers": {
           "X-Request-Id": {
             "$ref": "#/components/headers/X-Request-Id"
@@ -8200,7 +8200,7 @@ export const openapi = {
         }
       },
       "ApplicationNotFound": {
-        "description": "The tenant of the key has no such application.",
+        "description": "No such application in the caller's tenant.",
         "headers": {
           "X-Request-Id": {
             "$ref": "#/components/headers/X-Request-Id"
@@ -8223,7 +8223,7 @@ export const openapi = {
         }
       },
       "VersionMismatch": {
-        "description": "The application has changed since the version in the request.",
+        "description": "The application has changed since the version in the request (`If-Match`).",
         "headers": {
           "X-Request-Id": {
             "$ref": "#/components/headers/X-Request-Id"
@@ -8246,7 +8246,7 @@ export const openapi = {
         }
       },
       "IdempotencyConflict": {
-        "description": "Another call with the same `Idempotency-Key` is in progress, or the first call used another key of the application.",
+        "description": "A call with this `Idempotency-Key` is in progress, or was made with another API key.",
         "headers": {
           "X-Request-Id": {
             "$ref": "#/components/headers/X-Request-Id"
@@ -8272,7 +8272,7 @@ export const openapi = {
         }
       },
       "LastManager": {
-        "description": "The tenant would be left without an enabled application that can create and update applications.",
+        "description": "The tenant would lose its last manager, the only enabled application that can create and update applications.",
         "headers": {
           "X-Request-Id": {
             "$ref": "#/components/headers/X-Request-Id"
@@ -8295,7 +8295,7 @@ export const openapi = {
         }
       },
       "InvalidSignature": {
-        "description": "The signature of the body is missing or not valid, or its key is unknown.",
+        "description": "The signature of a leak report is missing or wrong, or its key is unknown.",
         "headers": {
           "X-Request-Id": {
             "$ref": "#/components/headers/X-Request-Id"
@@ -8321,7 +8321,7 @@ export const openapi = {
         }
       },
       "PathNotFound": {
-        "description": "The service does not have this path, because the setting that it needs is not set.",
+        "description": "No such path or method. `/keys/leaked` needs `SECRET_SCANNING_KEYS`, and the AuthZEN metadata need `PUBLIC_URL`.",
         "headers": {
           "X-Request-Id": {
             "$ref": "#/components/headers/X-Request-Id"
@@ -8344,7 +8344,7 @@ export const openapi = {
         }
       },
       "NonceNotFound": {
-        "description": "The nonce is unknown, or its session has expired.",
+        "description": "Unknown nonce, or its session has expired.",
         "headers": {
           "X-Request-Id": {
             "$ref": "#/components/headers/X-Request-Id"
@@ -8367,7 +8367,7 @@ export const openapi = {
         }
       },
       "SessionNotFound": {
-        "description": "The tenant of the key has no such session.",
+        "description": "No such session in the caller's tenant.",
         "headers": {
           "X-Request-Id": {
             "$ref": "#/components/headers/X-Request-Id"
@@ -8390,7 +8390,7 @@ export const openapi = {
         }
       },
       "InvalidRequest": {
-        "description": "The request cannot be read or is not valid. `errors` lists the violations by field.",
+        "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
         "headers": {
           "X-Request-Id": {
             "$ref": "#/components/headers/X-Request-Id"

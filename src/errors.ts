@@ -221,6 +221,10 @@ export function bodyTooLarge(limit: number): Problem {
   );
 }
 
+export function unsupportedMediaType(expected: string): Problem {
+  return new Problem("unsupported_media_type", `Send the body as uncompressed ${expected}.`);
+}
+
 export function urlTooLong(limit: number): Problem {
   return new Problem(
     "url_too_long",
@@ -361,8 +365,12 @@ export function idempotencyKeyReused(): Problem {
   );
 }
 
+const deadlineText =
+  "The request exceeded its deadline. A change may or may not have been applied: " +
+  "retry with the same Idempotency-Key, or read before you retry.";
+
 /** The change of the call may have been applied, or may still be applied. */
-export function deadlineExceeded(detail: string): Problem {
+export function deadlineExceeded(detail = deadlineText): Problem {
   return new Problem("deadline_exceeded", detail, { retryAfter: retryDelay });
 }
 

@@ -4,10 +4,6 @@ import type { MaybePromise } from "../lib/async.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import { createTimerQueue } from "../lib/timeout.js";
 
-const tooLate =
-  "The request exceeded its deadline. A change may or may not have been applied: " +
-  "retry with the same Idempotency-Key, or read before you retry.";
-
 /** Runs the work of a call. Fails at the deadline, or when the call is canceled, even if the work continues. */
 export type WithDeadline = <T>(
   cancellation: Cancellation,
@@ -27,7 +23,7 @@ export function createDeadline(timeout: number): WithDeadline {
     }
     return new Promise((resolve, reject) => {
       // Canceling also signals the running handler to stop.
-      const expiry = timeouts.start(() => cancellation.cancel(deadlineExceeded(tooLate)));
+      const expiry = timeouts.start(() => cancellation.cancel(deadlineExceeded()));
       const settle = () => {
         expiry.cancel();
         cancellation.offCancel(fail);

@@ -76,9 +76,11 @@ export const idempotencyKeyParameter: Json = {
   },
 };
 
-/** The headers of a response: those of every response, and its own. */
+/** The headers of a response: those of every response, and its own, whose names may be in lower case. */
 export function referToHeaders(own: readonly string[] = []): Json {
-  return Object.fromEntries(["X-Request-Id", ...own].map((name) => [name, refer("headers", name)]));
+  const sent = new Set(["X-Request-Id", ...own].map((name) => name.toLowerCase()));
+  const names = Object.keys(headers).filter((name) => sent.has(name.toLowerCase()));
+  return Object.fromEntries(names.map((name) => [name, refer("headers", name)]));
 }
 
 /** Describes the fields that are sent as entity tags in headers. */

@@ -50,7 +50,7 @@ export function createProblems(): Problems {
 
 function response(code: string, type: ProblemType, occurrence?: Occurrence): Json {
   return {
-    description: type.when,
+    description: type.cause,
     headers: referToHeaders(type.headers),
     content: {
       [problemMediaType]: {
@@ -68,9 +68,9 @@ function oneOf(codes: readonly string[], own: Readonly<Record<string, Occurrence
     code,
     { summary: type.title, value: createExample(code, type, own[code]) },
   ]);
-  const headers = new Set(types.flatMap(([, type]) => type.headers ?? []));
+  const headers = new Set(types.flatMap(([, type]) => type.headers));
   return {
-    description: types.map(([code, { when }]) => `\`${code}\`: ${when}`).join(" "),
+    description: types.map(([code, { cause }]) => `\`${code}\`: ${cause}`).join(" "),
     headers: referToHeaders([...headers]),
     content: {
       [problemMediaType]: {

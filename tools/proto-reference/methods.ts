@@ -121,12 +121,12 @@ export function describeErrors(contract: Contract, methods: readonly DescMethod[
     kind: "table",
     head: ["Code", "gRPC", "REST", "Cause", "Methods"],
     rows: Array.from(byCode, ([code, returning]) => {
-      const { status, grpc, when } = problemType(code);
+      const { status, grpc, cause } = problemType(code);
       return [
         linkToError(code),
         grpcName(grpc),
         String(status),
-        when,
+        cause,
         describeMethods(returning, methods),
       ];
     }),

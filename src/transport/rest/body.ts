@@ -1,5 +1,5 @@
 import { RestFormat } from "../../../gen/latchkey/v1/options_pb.js";
-import { invalidRequest, Problem } from "../../errors.js";
+import { invalidRequest, unsupportedMediaType } from "../../errors.js";
 import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
 import { decodeUtf8, parseJson } from "../../validation/json.js";
 import type { Exchange } from "../http/exchange.js";
@@ -34,7 +34,7 @@ export function createBodyReader(
     }
     throw format === RestFormat.LENIENT_JSON
       ? invalidRequest({ field: "content-type", message: `must be ${type}, without compression` })
-      : new Problem("unsupported_media_type", `Send the body as uncompressed ${type}.`);
+      : unsupportedMediaType(type);
   }
 
   return (exchange) =>
