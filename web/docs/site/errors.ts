@@ -7,7 +7,7 @@ export const errorsFile = "docs/reference/errors.md";
 /** The part of the file that the pages of the errors show instead. */
 const remediesHeading = "## What to do";
 
-/** What the file says about an error, as Markdown. */
+/** The texts about an error in the file, as Markdown. */
 interface ErrorText {
   readonly grpc: string;
   readonly cause: string;
