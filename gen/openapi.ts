@@ -5114,7 +5114,7 @@ export const openapi = {
         "tags": [
           "Gateways"
         ],
-        "summary": "Decides whether a gateway may pass on the request of a client (forward auth)",
+        "summary": "Decides whether a gateway may forward the request of a client (forward auth)",
         "description": "The gateway sends the headers of the client's request, with the client's key in its usual header or in `Authorization: Bearer`, and its own key in `SVC-GUARD-KEY`. Any 2xx status allows the request. The response then names the owner of the key in `X-Latchkey-…` headers, for the upstream. A denial is an error: 401 for a missing or invalid key, 403 if the key does not allow the request, 429 if it is used too often.\n\nWithout `permission`, the routes of `GATEWAY_ROUTES` decide which permission the request needs, by its host, method and path in `X-Forwarded-Host`, `X-Forwarded-Method` and `X-Forwarded-Uri`, or in `X-Original-Host`, `X-Original-Method` and `X-Original-URI`. A request that matches no route is denied.\n\nRequires the permission `access:check`, which only private applications, management applications, and sessions can hold.",
         "security": [
           {
@@ -5175,7 +5175,7 @@ export const openapi = {
             "name": "deny_status",
             "in": "query",
             "required": false,
-            "description": "The status of every denial of the client, for gateways that pass on few: nginx turns others than 401 and 403 into 500. The header `X-Latchkey-Reason` has the reason. Refusals of the gateway itself keep their status.",
+            "description": "The HTTP status of every denial of the client. For gateways that forward only some statuses: nginx turns all but 401 and 403 into 500. The header `X-Latchkey-Reason` has the reason. Refusals of the gateway itself keep their status.",
             "schema": {
               "type": "string",
               "enum": [
@@ -5338,7 +5338,7 @@ export const openapi = {
         "tags": [
           "Gateways"
         ],
-        "summary": "Decides whether a gateway may pass on the request of a client (forward auth)",
+        "summary": "Decides whether a gateway may forward the request of a client (forward auth)",
         "description": "The gateway sends the headers of the client's request, with the client's key in its usual header or in `Authorization: Bearer`, and its own key in `SVC-GUARD-KEY`. Any 2xx status allows the request. The response then names the owner of the key in `X-Latchkey-…` headers, for the upstream. A denial is an error: 401 for a missing or invalid key, 403 if the key does not allow the request, 429 if it is used too often.\n\nWithout `permission`, the routes of `GATEWAY_ROUTES` decide which permission the request needs, by its host, method and path in `X-Forwarded-Host`, `X-Forwarded-Method` and `X-Forwarded-Uri`, or in `X-Original-Host`, `X-Original-Method` and `X-Original-URI`. A request that matches no route is denied.\n\nRequires the permission `access:check`, which only private applications, management applications, and sessions can hold.",
         "security": [
           {
@@ -5399,7 +5399,7 @@ export const openapi = {
             "name": "deny_status",
             "in": "query",
             "required": false,
-            "description": "The status of every denial of the client, for gateways that pass on few: nginx turns others than 401 and 403 into 500. The header `X-Latchkey-Reason` has the reason. Refusals of the gateway itself keep their status.",
+            "description": "The HTTP status of every denial of the client. For gateways that forward only some statuses: nginx turns all but 401 and 403 into 500. The header `X-Latchkey-Reason` has the reason. Refusals of the gateway itself keep their status.",
             "schema": {
               "type": "string",
               "enum": [
@@ -5949,7 +5949,7 @@ export const openapi = {
         },
         "responses": {
           "200": {
-            "description": "Whether a token is a key.",
+            "description": "Whether a LeakedToken is a key.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -10964,14 +10964,14 @@ export const openapi = {
       },
       "LeakedToken": {
         "type": "object",
-        "description": "A token that GitHub found in public.",
+        "description": "Text in public that GitHub takes for a credential. GitHub calls it a token.",
         "properties": {
           "token": {
             "type": "string",
             "examples": [
               "lk_prv_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw"
             ],
-            "description": "The token."
+            "description": "The text."
           },
           "type": {
             "type": "string",
@@ -11004,7 +11004,7 @@ export const openapi = {
       },
       "TokenFeedback": {
         "type": "object",
-        "description": "Whether a token is a key.",
+        "description": "Whether a LeakedToken is a key.",
         "properties": {
           "token_hash": {
             "type": "string",

@@ -47,9 +47,9 @@ export type ForwardAuthRequest = Message<"latchkey.v1.ForwardAuthRequest"> & {
   tokenId?: string | undefined;
 
   /**
-   * The status of every denial of the client, for gateways that pass on few: nginx
-   * turns others than 401 and 403 into 500. The header `X-Latchkey-Reason` has the
-   * reason. Refusals of the gateway itself keep their status.
+   * The HTTP status of every denial of the client. For gateways that forward only some
+   * statuses: nginx turns all but 401 and 403 into 500. The header `X-Latchkey-Reason`
+   * has the reason. Refusals of the gateway itself keep their status.
    *
    * @generated from field: optional string deny_status = 4;
    */
@@ -203,7 +203,7 @@ export const GatewayRouteSchema: GenMessage<GatewayRoute> = /*@__PURE__*/
  */
 export const GatewayService: GenService<{
   /**
-   * Decides whether a gateway may pass on the request of a client (forward auth).
+   * Decides whether a gateway may forward the request of a client (forward auth).
    *
    * The gateway sends the headers of the client's request, with the client's key in
    * its usual header or in `Authorization: Bearer`, and its own key in

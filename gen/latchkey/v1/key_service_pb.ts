@@ -41,13 +41,13 @@ export const RevokeKeyRequestSchema: GenMessage<RevokeKeyRequest> = /*@__PURE__*
   messageDesc(file_latchkey_v1_key_service, 0);
 
 /**
- * A token that GitHub found in public.
+ * Text in public that GitHub takes for a credential. GitHub calls it a token.
  *
  * @generated from message latchkey.v1.LeakedToken
  */
 export type LeakedToken = Message<"latchkey.v1.LeakedToken"> & {
   /**
-   * The token.
+   * The text.
    *
    * @generated from field: string token = 1;
    */
@@ -83,7 +83,7 @@ export const LeakedTokenSchema: GenMessage<LeakedToken> = /*@__PURE__*/
   messageDesc(file_latchkey_v1_key_service, 1);
 
 /**
- * Whether a token is a key.
+ * Whether a LeakedToken is a key.
  *
  * @generated from message latchkey.v1.TokenFeedback
  */

@@ -145,7 +145,7 @@ export const OkHttpResponseSchema: GenMessage<OkHttpResponse> = /*@__PURE__*/
  */
 export const Authorization: GenService<{
   /**
-   * Decides whether Envoy may pass on a request. A denial is a normal response.
+   * Decides whether Envoy may forward a request. A denial is a normal response.
    *
    * The client's key is in its usual header or in `Authorization: Bearer`, Envoy's
    * own key in the metadata of the call. The route's `context_extensions`
