@@ -11386,7 +11386,7 @@ export const openapi = {
           "type": {
             "type": "string",
             "format": "uri-reference",
-            "description": "The path of a page about the error, on the host of this service. `about:blank` in a denial that a gateway passes on to its client.",
+            "description": "The path of a page about the error, on the host of this service. `about:blank` in a denial that a gateway forwards to its client.",
             "examples": [
               "/docs/errors/nonce_used"
             ]

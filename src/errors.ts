@@ -7,11 +7,11 @@ import {
   RetryInfoSchema,
 } from "../gen/google/rpc/error_details_pb.js";
 import {
+  externalProblemType,
   type FieldViolation,
   groupByField,
   invalidKeyResponse,
   type ProblemCode,
-  passedOnProblemType,
   problemCatalogue,
   problemUri,
   quote,
@@ -100,7 +100,7 @@ export function problemBody(
   requestId: string,
 ): string {
   return JSON.stringify({
-    type: isDecision ? passedOnProblemType : problemUri(problemCode),
+    type: isDecision ? externalProblemType : problemUri(problemCode),
     title,
     status,
     detail: rawMessage,

@@ -2,9 +2,9 @@ import { Code } from "@connectrpc/connect";
 import { defaultKeyHeader } from "../contract/headers.js";
 import { differentKeys, readPresentedKey } from "../contract/presented-key.js";
 import {
+  externalProblemType,
   invalidKeyResponse,
   type ProblemCode,
-  passedOnProblemType,
   problemCatalogue,
   problemMediaType,
 } from "../contract/problems.js";
@@ -166,7 +166,7 @@ export function problemHeaders({ headers }: Refusal): Record<string, string> {
 
 /** A problem document of RFC 9457. */
 export function problemBody({ code, title, status, detail }: Refusal): string {
-  return JSON.stringify({ type: passedOnProblemType, title, status, detail, code });
+  return JSON.stringify({ type: externalProblemType, title, status, detail, code });
 }
 
 const decisions = new WeakMap<object, Decision>();

@@ -200,7 +200,7 @@ export function problemUri(code: string): string {
  * The `type` of a denial that a gateway or guard sends to its own client. The page of the error is
  * not on the host that the client called, and the address of Latchkey may be internal.
  */
-export const passedOnProblemType = "about:blank";
+export const externalProblemType = "about:blank";
 
 /** The response to every invalid key, from the service and from guards. Some methods also read `Authorization`. */
 export function invalidKeyResponse(keyHeader: string, acceptsAuthorization = false) {

@@ -11,7 +11,7 @@ import { describeGateway } from "./suite.js";
 
 describeGateway("envoy", {
   more(gateway) {
-    it("passes on the trace of the client to Latchkey, which logs it", async () => {
+    it("forwards the trace of the client to Latchkey, which logs it", async () => {
       const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
       const headers = { traceparent: `00-${traceId}-00f067aa0ba902b7-01` };
       await send(gateway(), "/cards/card-4242", { headers });

@@ -103,7 +103,7 @@ export function describeGateway(
       "x-latchkey-transform": transform,
     });
 
-    it("passes on an allowed request with the identity of the client and without its key", async () => {
+    it("forwards an allowed request with the identity of the client and without its key", async () => {
       const received = expectPassedOn(await get(withKey(reader.key), "/cards/card-4242?full=1"));
       expect(received).toMatchObject({ method: "GET", path: "/cards/card-4242?full=1", body: "" });
       expect(identityIn(received)).toEqual(identityOf(reader.id, "mask"));
@@ -116,7 +116,7 @@ export function describeGateway(
       expect(JSON.stringify(received)).not.toContain("lk_");
     });
 
-    it("passes on the id and expiry of a session", async () => {
+    it("forwards the id and expiry of a session", async () => {
       const { key: page } = await gateway.api.createApplication(gateway.root.key, {
         ...{ name: "Page", type: "public", permissions: ["token:create"] },
       });
@@ -189,7 +189,7 @@ export function describeGateway(
       ...{ "x-original-uri": "/cards/card-4242", "x-original-url": "http://forged/cards/" },
     };
 
-    it("does not pass on forged headers", async () => {
+    it("does not forward forged headers", async () => {
       const received = expectPassedOn(await get({ ...hostileHeaders, ...withKey(reader.key) }));
       expect(identityIn(received)).toEqual(identityOf(reader.id, "mask"));
       const { "x-forwarded-for": forwardedFor, ...headers } = received.headers;
@@ -225,7 +225,7 @@ export function describeGateway(
       expectPassedOn(await get({ ...forged, ...withKey(local) }));
     });
 
-    it("does not pass on a path that the upstream could read as another one", async () => {
+    it("does not forward a path that the upstream could read as another one", async () => {
       for (const path of [
         ...["/admin", "/cards/../admin", "/cards/%2e%2e/admin", "/cards/%2E./admin", "/./admin"],
         ...["/cards/..%2fadmin", "/cards/..%5cadmin", "/cards%2f..%2fadmin", "/cards/..;/admin"],
@@ -247,7 +247,7 @@ export function describeGateway(
       }
     });
 
-    it("passes on the body of an allowed request unchanged", async () => {
+    it("forwards the body of an allowed request unchanged", async () => {
       const body = randomBytes(300_000).toString("base64");
       const headers = { ...withKey(writer.key), "content-type": "text/plain" };
       const received = expectPassedOn(
@@ -258,7 +258,7 @@ export function describeGateway(
       expect(identityIn(received)).toEqual(identityOf(writer.id, "mask"));
     });
 
-    it("passes on a WebSocket connection if it is allowed", async () => {
+    it("forwards a WebSocket connection if it is allowed", async () => {
       function open(key: string) {
         const connection = openRaw(gateway.port);
         connection.write(

@@ -106,7 +106,7 @@ export const problemSchema: Json = {
       type: "string",
       format: "uri-reference",
       description:
-        "The path of a page about the error, on the host of this service. `about:blank` in a denial that a gateway passes on to its client.",
+        "The path of a page about the error, on the host of this service. `about:blank` in a denial that a gateway forwards to its client.",
       examples: [problemUri("nonce_used")],
     },
     title: {

@@ -47,7 +47,7 @@ local function check(txn)
   return reply
 end
 
--- HAProxy passes on a request whose action fails. Therefore haproxy.cfg denies it without this variable.
+-- HAProxy forwards a request whose action fails. Therefore haproxy.cfg denies it without this variable.
 core.register_action("latchkey", { "http-req" }, function(txn)
   local succeeded, reply = pcall(check, txn)
   if not succeeded then
