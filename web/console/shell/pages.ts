@@ -10,7 +10,7 @@ import {
 } from "lucide-react";
 import type { Access } from "../sign-in/signed-in-key.js";
 
-export interface PageLink {
+interface PageLink {
   readonly path: string;
   readonly label: string;
   readonly icon: LucideIcon;

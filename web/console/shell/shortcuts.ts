@@ -8,7 +8,7 @@ const isMac = /mac|iphone|ipad/i.test(navigator.platform);
 /** The key that, held with K, opens the palette. */
 export const modifierKey = isMac ? "⌘" : "Ctrl";
 
-export interface Shortcut {
+interface Shortcut {
   readonly keys: readonly string[];
   readonly does: string;
 }

@@ -65,14 +65,13 @@ interface IconButtonProps extends Omit<ComponentProps<"button">, "children"> {
   readonly icon: LucideIcon;
   /** The accessible name, also shown as a tooltip. */
   readonly label: string;
-  readonly tone?: "quiet" | "danger";
 }
 
 /** A button with only an icon, such as Close or Remove. */
-export function IconButton({ icon: Icon, label, tone = "quiet", ...rest }: IconButtonProps) {
+export function IconButton({ icon: Icon, label, ...rest }: IconButtonProps) {
   return (
     <Tooltip text={label}>
-      <button {...rest} type="button" className="icon-button" data-tone={tone} aria-label={label}>
+      <button {...rest} type="button" className="icon-button" aria-label={label}>
         <Icon size={iconSize} aria-hidden />
       </button>
     </Tooltip>

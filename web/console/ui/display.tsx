@@ -1,7 +1,7 @@
-import { type LucideIcon, Pencil } from "lucide-react";
+import type { LucideIcon } from "lucide-react";
 import type { ReactNode } from "react";
 import picture from "../../common/latchkey.svg";
-import { CopyButton, IconButton } from "./buttons.js";
+import { CopyButton } from "./buttons.js";
 
 interface BadgeProps {
   readonly tone?: "plain" | "good" | "warning" | "danger" | "accent";
@@ -26,14 +26,13 @@ interface CardProps {
   readonly hasHeading?: boolean;
   /** Buttons beside the heading. */
   readonly actions?: ReactNode;
-  readonly isBusy?: boolean;
   readonly children: ReactNode;
 }
 
 /** A named section with a border. */
-export function Card({ label, hasHeading = true, actions, isBusy, children }: CardProps) {
+export function Card({ label, hasHeading = true, actions, children }: CardProps) {
   return (
-    <section className="card" aria-label={label} aria-busy={isBusy}>
+    <section className="card" aria-label={label}>
       {(hasHeading || actions) && (
         <header className="card-header">
           {hasHeading && <h2>{label}</h2>}
@@ -46,7 +45,7 @@ export function Card({ label, hasHeading = true, actions, isBusy, children }: Ca
 }
 
 interface NoticeProps {
-  readonly tone: "good" | "warning" | "danger" | "accent";
+  readonly tone: "good" | "warning" | "danger";
   /** `alert` interrupts a screen reader, `status` waits. */
   readonly role?: "alert" | "status";
   readonly children: ReactNode;
@@ -62,7 +61,7 @@ export function Notice({ tone, role, children }: NoticeProps) {
 }
 
 interface EmptyStateProps {
-  readonly icon?: LucideIcon;
+  readonly icon: LucideIcon;
   readonly title: string;
   /** What would be here and how it gets here. */
   readonly children?: ReactNode;
@@ -74,11 +73,9 @@ interface EmptyStateProps {
 export function EmptyState({ icon: Icon, title, children, action }: EmptyStateProps) {
   return (
     <div className="empty-state">
-      {Icon && (
-        <span className="empty-state-icon">
-          <Icon size={20} aria-hidden />
-        </span>
-      )}
+      <span className="empty-state-icon">
+        <Icon size={20} aria-hidden />
+      </span>
       <p className="empty-state-title">{title}</p>
       {children !== undefined && <div className="muted">{children}</div>}
       {action !== undefined && <div className="actions">{action}</div>}
@@ -145,21 +142,17 @@ export function Kbd({ keys }: { readonly keys: readonly string[] }) {
 }
 
 interface DescriptionListProps {
-  /** With `onEdit`, an item has an edit button. While it is edited, its value is the editor. */
-  readonly items: readonly (readonly [name: string, value: ReactNode, onEdit?: () => void])[];
+  readonly items: readonly (readonly [name: string, value: ReactNode])[];
 }
 
-/** Names and values, optionally edited in place. */
+/** Names and values. */
 export function DescriptionList({ items }: DescriptionListProps) {
   return (
     <dl className="description-list">
-      {items.map(([name, value, onEdit]) => (
+      {items.map(([name, value]) => (
         <div key={name}>
           <dt>{name}</dt>
-          <dd>
-            {value}
-            {onEdit && <IconButton icon={Pencil} label={`Edit ${name}`} onClick={onEdit} />}
-          </dd>
+          <dd>{value}</dd>
         </div>
       ))}
     </dl>

@@ -8,7 +8,7 @@ export interface FieldText {
 }
 
 /** Links a control to its label, hint and errors. */
-export interface ControlProps {
+interface ControlProps {
   readonly id: string;
   readonly "aria-describedby": string | undefined;
   readonly "aria-invalid": true | undefined;

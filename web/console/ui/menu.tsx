@@ -4,7 +4,7 @@ import { Check, type LucideIcon } from "lucide-react";
 import { Fragment, type ReactElement, type ReactNode, useEffect } from "react";
 import { iconSize } from "./buttons.js";
 
-export interface MenuAction {
+interface MenuAction {
   readonly label: string;
   readonly icon?: LucideIcon;
   readonly tone?: "danger";
@@ -12,7 +12,7 @@ export interface MenuAction {
 }
 
 /** A choice of one of several values. */
-export interface MenuChoice {
+interface MenuChoice {
   readonly label: string;
   readonly choices: readonly { readonly value: string; readonly label: string }[];
   readonly value: string;
@@ -26,7 +26,7 @@ interface MenuProps {
   readonly header?: ReactNode;
   /** A line separates the groups. */
   readonly groups: readonly (readonly MenuAction[] | MenuChoice)[];
-  readonly placement?: "bottom-start" | "bottom-end" | "top-start";
+  readonly placement?: "bottom-end" | "top-start";
   /** Opens it when it is mounted. */
   readonly isOpenAtFirst?: boolean;
 }

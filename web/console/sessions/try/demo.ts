@@ -64,7 +64,7 @@ export interface StepResult {
 }
 
 /** What the steps need besides the progress. */
-export interface StepInput {
+interface StepInput {
   /** Calls with the signed-in key. */
   readonly own: Transport;
   may(permission: string): boolean;

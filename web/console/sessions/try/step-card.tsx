@@ -32,7 +32,7 @@ interface StepText {
   readonly keyType?: "public" | "private";
 }
 
-export const stepTexts: Readonly<Record<StepId, StepText>> = {
+const stepTexts: Readonly<Record<StepId, StepText>> = {
   create: {
     actor: "You",
     title: "Create two applications",
