@@ -6,6 +6,7 @@ import {
   type Principal,
 } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { choicesOf } from "../../../src/contract/fields.js";
+import { dayMs, hourMs } from "../../common/units.js";
 import { isUuid } from "../applications/application-display.js";
 import {
   applicationFilter,
@@ -20,9 +21,6 @@ import { formatExact, toLocalInput } from "../ui/time.js";
 import { kindInWords } from "./event-words.js";
 
 const kinds = choicesOf(ListEventsRequestSchema.field.kind);
-
-const hourMs = 3_600_000;
-const dayMs = 24 * hourMs;
 
 /** The time ranges that end now. */
 const ranges = [

@@ -3,6 +3,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { ListApplicationsRequestSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { choicesOf } from "../../../src/contract/fields.js";
 import { mayContainKey, minForeignKeyLength } from "../../../src/contract/key-text.js";
+import { dayMs, minuteMs } from "../../common/units.js";
 import { type ChangeParams, useListParams } from "../lists/list-params.js";
 import { serviceNow } from "../sign-in/connection.js";
 import { isUuid } from "./application-display.js";
@@ -106,9 +107,6 @@ export function mayBeKey(text: string): boolean {
 }
 
 export type ListRequest = MessageInitShape<typeof ListApplicationsRequestSchema>;
-
-const minuteMs = 60_000;
-const dayMs = 1_440 * minuteMs;
 
 /** Ranges start at the current minute, so that a repeated query is the same. */
 export function toListRequest(params: ListParams): ListRequest {

@@ -24,7 +24,7 @@ import {
   GracePeriodField,
   gracePeriodMs,
   useGracePeriodErrors,
-} from "./rotate-dialog.js";
+} from "./form/grace-period-field.js";
 
 type Action = "disable" | "enable" | "rotate" | "delete";
 
@@ -205,23 +205,23 @@ function RotateDialog({ selected, onClose }: ActionDialogProps) {
   const { me } = useAccess();
   const [gracePeriod, setGracePeriod] = useState(defaultGracePeriod);
   const applications = useClient(ApplicationService);
-  const length = gracePeriodMs(gracePeriod);
-  const errors = useGracePeriodErrors(length);
+  const durationMs = gracePeriodMs(gracePeriod);
+  const errors = useGracePeriodErrors(durationMs);
   // Without a grace period the sign-in would end, and the new keys would be lost.
-  const isOwnLeftOut = length === undefined;
+  const isOwnLeftOut = durationMs === undefined;
   const items = selected.filter(({ id }) => !(isOwnLeftOut && id === me.applicationId));
   return (
     <BulkDialog
       title={`Rotate the keys of ${countOf(items.length, "application")}?`}
       items={items}
       confirm="Rotate keys"
-      tone={length === undefined ? "danger" : "primary"}
-      isBlocked={Number.isNaN(length) || errors !== undefined}
+      tone={durationMs === undefined ? "danger" : "primary"}
+      isBlocked={Number.isNaN(durationMs) || errors !== undefined}
       done="rotated"
       act={async ({ id }) => {
         const { key } = await applications.regenerateApplicationKey({
           id,
-          ...(length !== undefined && { gracePeriod: durationFromMs(length) }),
+          ...(durationMs !== undefined && { gracePeriod: durationFromMs(durationMs) }),
         });
         return key;
       }}

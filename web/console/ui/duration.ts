@@ -1,6 +1,6 @@
 const minute = 60;
 const hour = 60 * minute;
-export const day = 24 * hour;
+const day = 24 * hour;
 const year = 365 * day;
 
 /** Each unit from a number of seconds, largest first. Days match the form fields, so there are no months. */

@@ -1,7 +1,8 @@
 import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
 import { useSyncExternalStore } from "react";
+import { dayMs } from "../../common/units.js";
 import { serviceNow } from "../sign-in/connection.js";
-import { day, formatCountdown, formatRelative } from "./duration.js";
+import { formatCountdown, formatRelative } from "./duration.js";
 
 /** Local time in the format of datetime-local inputs. */
 export function toLocalInput(date: Date): string {
@@ -79,10 +80,11 @@ export function TimeLeft({ until }: { readonly until: Timestamp | undefined }) {
     return null;
   }
   const date = timestampDate(until);
-  const seconds = Math.ceil((date.getTime() - now) / 1_000);
-  if (seconds > day) {
+  const left = date.getTime() - now;
+  if (left > dayMs) {
     return <ExpiryTime at={until} />;
   }
+  const seconds = Math.ceil(left / 1_000);
   return (
     <time
       className="time-left"

@@ -1,4 +1,5 @@
 import { type Timestamp, timestampDate, timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { dayMs } from "../../../common/units.js";
 import { TextField } from "../../ui/fields.js";
 import { RadioGroup } from "../../ui/radio-group.js";
 import { toLocalInput } from "../../ui/time.js";
@@ -24,8 +25,6 @@ export function toExpiry(expiresAt: Timestamp | undefined): Expiry {
     ? { ...noExpiry, choice: "date", date: toLocalInput(timestampDate(expiresAt)) }
     : noExpiry;
 }
-
-const day = 86_400_000;
 
 /** The last year of a timestamp. */
 const maxTime = Date.UTC(9999, 11, 31);
@@ -58,7 +57,7 @@ function expiryTime({ choice, days, date }: Expiry, now: number): number {
     case "never":
       return Number.POSITIVE_INFINITY;
     case "days":
-      return days === "" ? Number.NaN : now + Number(days) * day;
+      return days === "" ? Number.NaN : now + Number(days) * dayMs;
     case "date":
       return new Date(date).getTime();
   }

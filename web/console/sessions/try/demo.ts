@@ -13,6 +13,7 @@ import {
   type CreateSessionResponse,
   SessionService,
 } from "../../../../gen/latchkey/v1/session_service_pb.js";
+import { hourMs } from "../../../common/units.js";
 import { connect, serviceNow } from "../../sign-in/connection.js";
 import { demoNames } from "./demo-names.js";
 import { type Exchange, perform } from "./exchange.js";
@@ -91,7 +92,7 @@ export function startDemo(mayCreate: boolean, may: StepInput["may"]): Demo {
 }
 
 /** They expire after an hour if nobody deletes them. */
-const lifetimeMs = 3_600_000;
+const lifetimeMs = hourMs;
 
 /** The calls of each step. */
 export const runStep: Readonly<Record<StepId, RunStep>> = {
