@@ -182,6 +182,25 @@ describe("the restriction check", () => {
     ).toEqual([]);
   });
 
+  it("names the origin first, and reads the address only if networks are restricted", () => {
+    const { findDenial } = createRestrictionCheck();
+    const origins = ["https://a.example"];
+    const both = createApplication(1, ["10.0.0.0/8"], origins);
+    const [origin] = origins;
+    expect(findDenial(both, { origin: "https://b.example", address: "192.0.2.1" })).toBe(
+      "origin_not_allowed",
+    );
+    expect(findDenial(both, { origin, address: "192.0.2.1" })).toBe("address_not_allowed");
+    expect(findDenial(both, { origin, address: "10.0.0.1" })).toBeUndefined();
+    const request = {
+      get address(): string {
+        throw new Error("The address was read.");
+      },
+    };
+    expect(findDenial(createApplication(2, []), request)).toBeUndefined();
+    expect(findDenial(createApplication(3, [], origins), request)).toBe("origin_not_allowed");
+  });
+
   it("refuses an unknown origin or address unless there are no restrictions", () => {
     const { allowsAddress, allowsOrigin } = createRestrictionCheck();
     const anyNetwork = ["0.0.0.0/0", "::/0"];

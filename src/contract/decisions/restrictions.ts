@@ -16,6 +16,15 @@ interface RestrictionCheck {
 
   /** Whether the keys may be used from this address. An invalid address is in no network. */
   allowsAddress(application: RestrictedRecord, address: string | undefined): boolean;
+
+  /** Returns the first restriction that a request violates. Reads the address only if networks are restricted. */
+  findDenial(application: RestrictedRecord, request: RequestSource): RestrictionDenial | undefined;
+}
+
+/** Where a request came from. */
+interface RequestSource {
+  readonly origin?: string | undefined;
+  readonly address?: string | undefined;
 }
 
 /** The number of parsed networks in each of the two cache generations. */
@@ -36,20 +45,32 @@ export function createRestrictionCheck(): RestrictionCheck {
     return cache.shouldAdmit() ? cache.add(id, version, networks, networks.length) : networks;
   }
 
-  return {
-    allowsOrigin({ allowedOrigins }, origin) {
-      return (
-        allowedOrigins.length === 0 ||
-        (origin !== undefined && isAllowedOrigin(allowedOrigins, origin))
-      );
-    },
+  function allowsOrigin({ allowedOrigins }: RestrictedRecord, origin: string | undefined): boolean {
+    return (
+      allowedOrigins.length === 0 ||
+      (origin !== undefined && isAllowedOrigin(allowedOrigins, origin))
+    );
+  }
 
-    allowsAddress(application, text = "") {
-      if (application.allowedCidrs.length === 0) {
-        return true;
-      }
-      const address = parseAddress(text);
-      return address !== undefined && isInAnyNetwork(networksOf(application), address);
-    },
-  };
+  function allowsAddress(application: RestrictedRecord, text = ""): boolean {
+    if (application.allowedCidrs.length === 0) {
+      return true;
+    }
+    const address = parseAddress(text);
+    return address !== undefined && isInAnyNetwork(networksOf(application), address);
+  }
+
+  function findDenial(
+    application: RestrictedRecord,
+    request: RequestSource,
+  ): RestrictionDenial | undefined {
+    if (!allowsOrigin(application, request.origin)) {
+      return "origin_not_allowed";
+    }
+    return application.allowedCidrs.length === 0 || allowsAddress(application, request.address)
+      ? undefined
+      : "address_not_allowed";
+  }
+
+  return { allowsOrigin, allowsAddress, findDenial };
 }

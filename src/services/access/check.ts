@@ -53,7 +53,7 @@ export interface Checks {
 
 export function createChecks({ store, subjects }: CheckOptions): Checks {
   const compiledGrantsOf = createGrantCache();
-  const restrictionCheck = createRestrictionCheck();
+  const { findDenial } = createRestrictionCheck();
   const checkedNow = createCheckedAt(store);
 
   /** Returns the active owner, or why a check is denied before grants are considered. */
@@ -64,22 +64,11 @@ export function createChecks({ store, subjects }: CheckOptions): Checks {
     if (!owner) {
       return request.key === "" ? "unknown_subject" : "unknown_key";
     }
-    if (inactiveReason) {
-      return inactiveReason;
+    const denial = inactiveReason ?? findDenial(owner.application, request);
+    if (denial) {
+      return denial;
     }
-    const { application } = owner;
-    if (!restrictionCheck.allowsOrigin(application, request.origin)) {
-      return "origin_not_allowed";
-    }
-    // A gateway reads the address of its client on demand.
-    const { allowedCidrs } = application;
-    if (allowedCidrs.length > 0 && !restrictionCheck.allowsAddress(application, request.address)) {
-      return "address_not_allowed";
-    }
-    if (owner.session && owner.session.authorizedAt === undefined) {
-      return "not_authorized";
-    }
-    return owner;
+    return owner.session && owner.session.authorizedAt === undefined ? "not_authorized" : owner;
   }
 
   function evaluate(subject: Subject, request: CheckAccessRequest): Evaluation {

@@ -13,10 +13,7 @@ import {
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { type Session, SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
 import type { DenialReason } from "../../../src/contract/decisions/explain.js";
-import {
-  createRestrictionCheck,
-  type RestrictionDenial,
-} from "../../../src/contract/decisions/restrictions.js";
+import { createRestrictionCheck } from "../../../src/contract/decisions/restrictions.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
 
 /** The subject of a check, as far as the signed-in key may read it. */
@@ -70,23 +67,9 @@ export function denialBeforeRules(
   if ([application, authorizer?.application].some((it) => it?.status === "disabled")) {
     return "disabled";
   }
-  const restricted = application && restrictionDenial(application, source);
-  if (restricted) {
-    return restricted;
-  }
-  return session?.state === "unauthorized" ? "not_authorized" : undefined;
-}
-
-function restrictionDenial(
-  { id, allowedOrigins, allowedCidrs }: NonNullable<Subject["application"]>,
-  { origin, address }: Pick<CheckAccessRequest, "origin" | "address">,
-): RestrictionDenial | undefined {
-  const check = createRestrictionCheck();
-  const restricted = { id, version: 0, allowedOrigins, allowedCidrs };
-  if (!check.allowsOrigin(restricted, origin)) {
-    return "origin_not_allowed";
-  }
-  return check.allowsAddress(restricted, address) ? undefined : "address_not_allowed";
+  const denial =
+    application && createRestrictionCheck().findDenial({ ...application, version: 0 }, source);
+  return denial ?? (session?.state === "unauthorized" ? "not_authorized" : undefined);
 }
 
 function hasExpired(it: Pick<Session, "expiresAt"> | undefined, now: number): boolean {
