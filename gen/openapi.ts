@@ -189,7 +189,7 @@ export const openapi = {
                 },
                 "example": {
                   "type": "/docs/errors/invalid_request",
-                  "title": "The request is not valid",
+                  "title": "Invalid request",
                   "status": 400,
                   "detail": "key: must be the key of an application or session: lk_, then prv, pub, mgt or ses, then _ and 61 letters and digits; or a foreign key of 16 to 200 visible characters",
                   "code": "invalid_request",
@@ -220,10 +220,10 @@ export const openapi = {
                 },
                 "examples": {
                   "permission_denied": {
-                    "summary": "The key does not allow this",
+                    "summary": "Permission denied",
                     "value": {
                       "type": "/docs/errors/permission_denied",
-                      "title": "The key does not allow this",
+                      "title": "Permission denied",
                       "status": 403,
                       "detail": "This method requires the permission access:check, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
@@ -231,10 +231,10 @@ export const openapi = {
                     }
                   },
                   "origin_not_allowed": {
-                    "summary": "The key may not be used from this origin",
+                    "summary": "Origin not allowed",
                     "value": {
                       "type": "/docs/errors/origin_not_allowed",
-                      "title": "The key may not be used from this origin",
+                      "title": "Origin not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
@@ -242,10 +242,10 @@ export const openapi = {
                     }
                   },
                   "address_not_allowed": {
-                    "summary": "The key may not be used from this address",
+                    "summary": "Address not allowed",
                     "value": {
                       "type": "/docs/errors/address_not_allowed",
-                      "title": "The key may not be used from this address",
+                      "title": "Address not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
                       "code": "address_not_allowed",
@@ -457,7 +457,7 @@ export const openapi = {
                 },
                 "example": {
                   "type": "/docs/errors/invalid_request",
-                  "title": "The request is not valid",
+                  "title": "Invalid request",
                   "status": 400,
                   "detail": "checks: must contain at least 1 item",
                   "code": "invalid_request",
@@ -488,10 +488,10 @@ export const openapi = {
                 },
                 "examples": {
                   "permission_denied": {
-                    "summary": "The key does not allow this",
+                    "summary": "Permission denied",
                     "value": {
                       "type": "/docs/errors/permission_denied",
-                      "title": "The key does not allow this",
+                      "title": "Permission denied",
                       "status": 403,
                       "detail": "This method requires the permission access:check, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
@@ -499,10 +499,10 @@ export const openapi = {
                     }
                   },
                   "origin_not_allowed": {
-                    "summary": "The key may not be used from this origin",
+                    "summary": "Origin not allowed",
                     "value": {
                       "type": "/docs/errors/origin_not_allowed",
-                      "title": "The key may not be used from this origin",
+                      "title": "Origin not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
@@ -510,10 +510,10 @@ export const openapi = {
                     }
                   },
                   "address_not_allowed": {
-                    "summary": "The key may not be used from this address",
+                    "summary": "Address not allowed",
                     "value": {
                       "type": "/docs/errors/address_not_allowed",
-                      "title": "The key may not be used from this address",
+                      "title": "Address not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
                       "code": "address_not_allowed",
@@ -670,7 +670,7 @@ export const openapi = {
                 },
                 "example": {
                   "type": "/docs/errors/invalid_request",
-                  "title": "The request is not valid",
+                  "title": "Invalid request",
                   "status": 400,
                   "detail": "page: is not a parameter of this path",
                   "code": "invalid_request",
@@ -701,10 +701,10 @@ export const openapi = {
                 },
                 "examples": {
                   "origin_not_allowed": {
-                    "summary": "The key may not be used from this origin",
+                    "summary": "Origin not allowed",
                     "value": {
                       "type": "/docs/errors/origin_not_allowed",
-                      "title": "The key may not be used from this origin",
+                      "title": "Origin not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
@@ -712,10 +712,10 @@ export const openapi = {
                     }
                   },
                   "address_not_allowed": {
-                    "summary": "The key may not be used from this address",
+                    "summary": "Address not allowed",
                     "value": {
                       "type": "/docs/errors/address_not_allowed",
-                      "title": "The key may not be used from this address",
+                      "title": "Address not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
                       "code": "address_not_allowed",
@@ -830,7 +830,7 @@ export const openapi = {
                 },
                 "example": {
                   "type": "/docs/errors/invalid_request",
-                  "title": "The request is not valid",
+                  "title": "Invalid request",
                   "status": 400,
                   "detail": "type: must be one of private, public, management",
                   "code": "invalid_request",
@@ -861,10 +861,10 @@ export const openapi = {
                 },
                 "examples": {
                   "origin_not_allowed": {
-                    "summary": "The key may not be used from this origin",
+                    "summary": "Origin not allowed",
                     "value": {
                       "type": "/docs/errors/origin_not_allowed",
-                      "title": "The key may not be used from this origin",
+                      "title": "Origin not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
@@ -872,10 +872,10 @@ export const openapi = {
                     }
                   },
                   "address_not_allowed": {
-                    "summary": "The key may not be used from this address",
+                    "summary": "Address not allowed",
                     "value": {
                       "type": "/docs/errors/address_not_allowed",
-                      "title": "The key may not be used from this address",
+                      "title": "Address not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
                       "code": "address_not_allowed",
@@ -1071,7 +1071,7 @@ export const openapi = {
                 },
                 "example": {
                   "type": "/docs/errors/invalid_request",
-                  "title": "The request is not valid",
+                  "title": "Invalid request",
                   "status": 400,
                   "detail": "name: is required",
                   "code": "invalid_request",
@@ -1102,10 +1102,10 @@ export const openapi = {
                 },
                 "examples": {
                   "permission_denied": {
-                    "summary": "The key does not allow this",
+                    "summary": "Permission denied",
                     "value": {
                       "type": "/docs/errors/permission_denied",
-                      "title": "The key does not allow this",
+                      "title": "Permission denied",
                       "status": 403,
                       "detail": "This method requires the permission application:create, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
@@ -1113,10 +1113,10 @@ export const openapi = {
                     }
                   },
                   "origin_not_allowed": {
-                    "summary": "The key may not be used from this origin",
+                    "summary": "Origin not allowed",
                     "value": {
                       "type": "/docs/errors/origin_not_allowed",
-                      "title": "The key may not be used from this origin",
+                      "title": "Origin not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
@@ -1124,10 +1124,10 @@ export const openapi = {
                     }
                   },
                   "address_not_allowed": {
-                    "summary": "The key may not be used from this address",
+                    "summary": "Address not allowed",
                     "value": {
                       "type": "/docs/errors/address_not_allowed",
-                      "title": "The key may not be used from this address",
+                      "title": "Address not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
                       "code": "address_not_allowed",
@@ -1155,10 +1155,10 @@ export const openapi = {
                 },
                 "examples": {
                   "external_id_taken": {
-                    "summary": "The external id is taken",
+                    "summary": "External id already in use",
                     "value": {
                       "type": "/docs/errors/external_id_taken",
-                      "title": "The external id is taken",
+                      "title": "External id already in use",
                       "status": 409,
                       "detail": "Another application of your tenant has the external id \"svc-4711\", which must be unique in the tenant. Nothing was changed. Send another external_id, or find that application with the filter external_id.",
                       "code": "external_id_taken",
@@ -1166,10 +1166,10 @@ export const openapi = {
                     }
                   },
                   "idempotency_conflict": {
-                    "summary": "The idempotency key is in use",
+                    "summary": "Idempotency key in use",
                     "value": {
                       "type": "/docs/errors/idempotency_conflict",
-                      "title": "The idempotency key is in use",
+                      "title": "Idempotency key in use",
                       "status": 409,
                       "detail": "Another call with this Idempotency-Key is in progress, and this call changed nothing. Retry soon to get the same response.",
                       "code": "idempotency_conflict",
@@ -1558,7 +1558,7 @@ export const openapi = {
                 },
                 "example": {
                   "type": "/docs/errors/invalid_request",
-                  "title": "The request is not valid",
+                  "title": "Invalid request",
                   "status": 400,
                   "detail": "id[0]: must be a valid UUID",
                   "code": "invalid_request",
@@ -1589,10 +1589,10 @@ export const openapi = {
                 },
                 "examples": {
                   "permission_denied": {
-                    "summary": "The key does not allow this",
+                    "summary": "Permission denied",
                     "value": {
                       "type": "/docs/errors/permission_denied",
-                      "title": "The key does not allow this",
+                      "title": "Permission denied",
                       "status": 403,
                       "detail": "This method requires the permission application:read, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
@@ -1600,10 +1600,10 @@ export const openapi = {
                     }
                   },
                   "origin_not_allowed": {
-                    "summary": "The key may not be used from this origin",
+                    "summary": "Origin not allowed",
                     "value": {
                       "type": "/docs/errors/origin_not_allowed",
-                      "title": "The key may not be used from this origin",
+                      "title": "Origin not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
@@ -1611,10 +1611,10 @@ export const openapi = {
                     }
                   },
                   "address_not_allowed": {
-                    "summary": "The key may not be used from this address",
+                    "summary": "Address not allowed",
                     "value": {
                       "type": "/docs/errors/address_not_allowed",
-                      "title": "The key may not be used from this address",
+                      "title": "Address not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
                       "code": "address_not_allowed",
@@ -1757,7 +1757,7 @@ export const openapi = {
                 },
                 "example": {
                   "type": "/docs/errors/invalid_request",
-                  "title": "The request is not valid",
+                  "title": "Invalid request",
                   "status": 400,
                   "detail": "id: must be a valid UUID",
                   "code": "invalid_request",
@@ -1788,10 +1788,10 @@ export const openapi = {
                 },
                 "examples": {
                   "permission_denied": {
-                    "summary": "The key does not allow this",
+                    "summary": "Permission denied",
                     "value": {
                       "type": "/docs/errors/permission_denied",
-                      "title": "The key does not allow this",
+                      "title": "Permission denied",
                       "status": 403,
                       "detail": "This method requires the permission application:read, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
@@ -1799,10 +1799,10 @@ export const openapi = {
                     }
                   },
                   "origin_not_allowed": {
-                    "summary": "The key may not be used from this origin",
+                    "summary": "Origin not allowed",
                     "value": {
                       "type": "/docs/errors/origin_not_allowed",
-                      "title": "The key may not be used from this origin",
+                      "title": "Origin not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
@@ -1810,10 +1810,10 @@ export const openapi = {
                     }
                   },
                   "address_not_allowed": {
-                    "summary": "The key may not be used from this address",
+                    "summary": "Address not allowed",
                     "value": {
                       "type": "/docs/errors/address_not_allowed",
-                      "title": "The key may not be used from this address",
+                      "title": "Address not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
                       "code": "address_not_allowed",
@@ -2037,7 +2037,7 @@ export const openapi = {
                 },
                 "example": {
                   "type": "/docs/errors/invalid_request",
-                  "title": "The request is not valid",
+                  "title": "Invalid request",
                   "status": 400,
                   "detail": "id: must be a valid UUID",
                   "code": "invalid_request",
@@ -2068,10 +2068,10 @@ export const openapi = {
                 },
                 "examples": {
                   "permission_denied": {
-                    "summary": "The key does not allow this",
+                    "summary": "Permission denied",
                     "value": {
                       "type": "/docs/errors/permission_denied",
-                      "title": "The key does not allow this",
+                      "title": "Permission denied",
                       "status": 403,
                       "detail": "This method requires the permission application:update, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
@@ -2079,10 +2079,10 @@ export const openapi = {
                     }
                   },
                   "origin_not_allowed": {
-                    "summary": "The key may not be used from this origin",
+                    "summary": "Origin not allowed",
                     "value": {
                       "type": "/docs/errors/origin_not_allowed",
-                      "title": "The key may not be used from this origin",
+                      "title": "Origin not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
@@ -2090,10 +2090,10 @@ export const openapi = {
                     }
                   },
                   "address_not_allowed": {
-                    "summary": "The key may not be used from this address",
+                    "summary": "Address not allowed",
                     "value": {
                       "type": "/docs/errors/address_not_allowed",
-                      "title": "The key may not be used from this address",
+                      "title": "Address not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
                       "code": "address_not_allowed",
@@ -2124,10 +2124,10 @@ export const openapi = {
                 },
                 "examples": {
                   "external_id_taken": {
-                    "summary": "The external id is taken",
+                    "summary": "External id already in use",
                     "value": {
                       "type": "/docs/errors/external_id_taken",
-                      "title": "The external id is taken",
+                      "title": "External id already in use",
                       "status": 409,
                       "detail": "Another application of your tenant has the external id \"svc-4711\", which must be unique in the tenant. Nothing was changed. Send another external_id, or find that application with the filter external_id.",
                       "code": "external_id_taken",
@@ -2135,10 +2135,10 @@ export const openapi = {
                     }
                   },
                   "last_manager": {
-                    "summary": "The tenant would lose its last manager",
+                    "summary": "Last manager of the tenant",
                     "value": {
                       "type": "/docs/errors/last_manager",
-                      "title": "The tenant would lose its last manager",
+                      "title": "Last manager of the tenant",
                       "status": 409,
                       "detail": "This is the last enabled application of the tenant that holds application:create and application:update, so it cannot be disabled, deleted or lose either permission. First create or enable another application that holds both.",
                       "code": "last_manager",
@@ -2146,10 +2146,10 @@ export const openapi = {
                     }
                   },
                   "idempotency_conflict": {
-                    "summary": "The idempotency key is in use",
+                    "summary": "Idempotency key in use",
                     "value": {
                       "type": "/docs/errors/idempotency_conflict",
-                      "title": "The idempotency key is in use",
+                      "title": "Idempotency key in use",
                       "status": 409,
                       "detail": "Another call with this Idempotency-Key is in progress, and this call changed nothing. Retry soon to get the same response.",
                       "code": "idempotency_conflict",
@@ -2301,7 +2301,7 @@ export const openapi = {
                 },
                 "example": {
                   "type": "/docs/errors/invalid_request",
-                  "title": "The request is not valid",
+                  "title": "Invalid request",
                   "status": 400,
                   "detail": "id: must be a valid UUID",
                   "code": "invalid_request",
@@ -2332,10 +2332,10 @@ export const openapi = {
                 },
                 "examples": {
                   "permission_denied": {
-                    "summary": "The key does not allow this",
+                    "summary": "Permission denied",
                     "value": {
                       "type": "/docs/errors/permission_denied",
-                      "title": "The key does not allow this",
+                      "title": "Permission denied",
                       "status": 403,
                       "detail": "This method requires the permission application:delete, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
@@ -2343,10 +2343,10 @@ export const openapi = {
                     }
                   },
                   "origin_not_allowed": {
-                    "summary": "The key may not be used from this origin",
+                    "summary": "Origin not allowed",
                     "value": {
                       "type": "/docs/errors/origin_not_allowed",
-                      "title": "The key may not be used from this origin",
+                      "title": "Origin not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
@@ -2354,10 +2354,10 @@ export const openapi = {
                     }
                   },
                   "address_not_allowed": {
-                    "summary": "The key may not be used from this address",
+                    "summary": "Address not allowed",
                     "value": {
                       "type": "/docs/errors/address_not_allowed",
-                      "title": "The key may not be used from this address",
+                      "title": "Address not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
                       "code": "address_not_allowed",
@@ -2493,7 +2493,7 @@ export const openapi = {
                 },
                 "example": {
                   "type": "/docs/errors/invalid_request",
-                  "title": "The request is not valid",
+                  "title": "Invalid request",
                   "status": 400,
                   "detail": "page: is not a parameter of this path",
                   "code": "invalid_request",
@@ -2524,10 +2524,10 @@ export const openapi = {
                 },
                 "examples": {
                   "permission_denied": {
-                    "summary": "The key does not allow this",
+                    "summary": "Permission denied",
                     "value": {
                       "type": "/docs/errors/permission_denied",
-                      "title": "The key does not allow this",
+                      "title": "Permission denied",
                       "status": 403,
                       "detail": "This method requires the permission application:read, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
@@ -2535,10 +2535,10 @@ export const openapi = {
                     }
                   },
                   "origin_not_allowed": {
-                    "summary": "The key may not be used from this origin",
+                    "summary": "Origin not allowed",
                     "value": {
                       "type": "/docs/errors/origin_not_allowed",
-                      "title": "The key may not be used from this origin",
+                      "title": "Origin not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
@@ -2546,10 +2546,10 @@ export const openapi = {
                     }
                   },
                   "address_not_allowed": {
-                    "summary": "The key may not be used from this address",
+                    "summary": "Address not allowed",
                     "value": {
                       "type": "/docs/errors/address_not_allowed",
-                      "title": "The key may not be used from this address",
+                      "title": "Address not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
                       "code": "address_not_allowed",
@@ -2738,7 +2738,7 @@ export const openapi = {
                 },
                 "example": {
                   "type": "/docs/errors/invalid_request",
-                  "title": "The request is not valid",
+                  "title": "Invalid request",
                   "status": 400,
                   "detail": "id: must be a valid UUID",
                   "code": "invalid_request",
@@ -2769,10 +2769,10 @@ export const openapi = {
                 },
                 "examples": {
                   "permission_denied": {
-                    "summary": "The key does not allow this",
+                    "summary": "Permission denied",
                     "value": {
                       "type": "/docs/errors/permission_denied",
-                      "title": "The key does not allow this",
+                      "title": "Permission denied",
                       "status": 403,
                       "detail": "This method requires the permission application:update, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
@@ -2780,10 +2780,10 @@ export const openapi = {
                     }
                   },
                   "origin_not_allowed": {
-                    "summary": "The key may not be used from this origin",
+                    "summary": "Origin not allowed",
                     "value": {
                       "type": "/docs/errors/origin_not_allowed",
-                      "title": "The key may not be used from this origin",
+                      "title": "Origin not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
@@ -2791,10 +2791,10 @@ export const openapi = {
                     }
                   },
                   "address_not_allowed": {
-                    "summary": "The key may not be used from this address",
+                    "summary": "Address not allowed",
                     "value": {
                       "type": "/docs/errors/address_not_allowed",
-                      "title": "The key may not be used from this address",
+                      "title": "Address not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
                       "code": "address_not_allowed",
@@ -2825,10 +2825,10 @@ export const openapi = {
                 },
                 "examples": {
                   "too_many_keys": {
-                    "summary": "The application has too many keys",
+                    "summary": "Too many keys",
                     "value": {
                       "type": "/docs/errors/too_many_keys",
-                      "title": "The application has too many keys",
+                      "title": "Too many keys",
                       "status": 409,
                       "detail": "The application already has 3 valid keys, the maximum. Revoke one first, or regenerate without a grace period to revoke all of them.",
                       "code": "too_many_keys",
@@ -2836,10 +2836,10 @@ export const openapi = {
                     }
                   },
                   "idempotency_conflict": {
-                    "summary": "The idempotency key is in use",
+                    "summary": "Idempotency key in use",
                     "value": {
                       "type": "/docs/errors/idempotency_conflict",
-                      "title": "The idempotency key is in use",
+                      "title": "Idempotency key in use",
                       "status": 409,
                       "detail": "Another call with this Idempotency-Key is in progress, and this call changed nothing. Retry soon to get the same response.",
                       "code": "idempotency_conflict",
@@ -3003,7 +3003,7 @@ export const openapi = {
                 },
                 "example": {
                   "type": "/docs/errors/invalid_request",
-                  "title": "The request is not valid",
+                  "title": "Invalid request",
                   "status": 400,
                   "detail": "id: must be a valid UUID",
                   "code": "invalid_request",
@@ -3034,10 +3034,10 @@ export const openapi = {
                 },
                 "examples": {
                   "permission_denied": {
-                    "summary": "The key does not allow this",
+                    "summary": "Permission denied",
                     "value": {
                       "type": "/docs/errors/permission_denied",
-                      "title": "The key does not allow this",
+                      "title": "Permission denied",
                       "status": 403,
                       "detail": "This method requires the permission application:read, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
@@ -3045,10 +3045,10 @@ export const openapi = {
                     }
                   },
                   "origin_not_allowed": {
-                    "summary": "The key may not be used from this origin",
+                    "summary": "Origin not allowed",
                     "value": {
                       "type": "/docs/errors/origin_not_allowed",
-                      "title": "The key may not be used from this origin",
+                      "title": "Origin not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
@@ -3056,10 +3056,10 @@ export const openapi = {
                     }
                   },
                   "address_not_allowed": {
-                    "summary": "The key may not be used from this address",
+                    "summary": "Address not allowed",
                     "value": {
                       "type": "/docs/errors/address_not_allowed",
-                      "title": "The key may not be used from this address",
+                      "title": "Address not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
                       "code": "address_not_allowed",
@@ -3179,7 +3179,7 @@ export const openapi = {
                 },
                 "example": {
                   "type": "/docs/errors/invalid_request",
-                  "title": "The request is not valid",
+                  "title": "Invalid request",
                   "status": 400,
                   "detail": "id: must be a valid UUID",
                   "code": "invalid_request",
@@ -3210,10 +3210,10 @@ export const openapi = {
                 },
                 "examples": {
                   "permission_denied": {
-                    "summary": "The key does not allow this",
+                    "summary": "Permission denied",
                     "value": {
                       "type": "/docs/errors/permission_denied",
-                      "title": "The key does not allow this",
+                      "title": "Permission denied",
                       "status": 403,
                       "detail": "This method requires the permission application:update, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
@@ -3221,10 +3221,10 @@ export const openapi = {
                     }
                   },
                   "origin_not_allowed": {
-                    "summary": "The key may not be used from this origin",
+                    "summary": "Origin not allowed",
                     "value": {
                       "type": "/docs/errors/origin_not_allowed",
-                      "title": "The key may not be used from this origin",
+                      "title": "Origin not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
@@ -3232,10 +3232,10 @@ export const openapi = {
                     }
                   },
                   "address_not_allowed": {
-                    "summary": "The key may not be used from this address",
+                    "summary": "Address not allowed",
                     "value": {
                       "type": "/docs/errors/address_not_allowed",
-                      "title": "The key may not be used from this address",
+                      "title": "Address not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
                       "code": "address_not_allowed",
@@ -3447,7 +3447,7 @@ export const openapi = {
                 },
                 "example": {
                   "type": "/docs/errors/invalid_request",
-                  "title": "The request is not valid",
+                  "title": "Invalid request",
                   "status": 400,
                   "detail": "id: must be a valid UUID",
                   "code": "invalid_request",
@@ -3478,10 +3478,10 @@ export const openapi = {
                 },
                 "examples": {
                   "permission_denied": {
-                    "summary": "The key does not allow this",
+                    "summary": "Permission denied",
                     "value": {
                       "type": "/docs/errors/permission_denied",
-                      "title": "The key does not allow this",
+                      "title": "Permission denied",
                       "status": 403,
                       "detail": "This method requires the permission application:update, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
@@ -3489,10 +3489,10 @@ export const openapi = {
                     }
                   },
                   "origin_not_allowed": {
-                    "summary": "The key may not be used from this origin",
+                    "summary": "Origin not allowed",
                     "value": {
                       "type": "/docs/errors/origin_not_allowed",
-                      "title": "The key may not be used from this origin",
+                      "title": "Origin not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
@@ -3500,10 +3500,10 @@ export const openapi = {
                     }
                   },
                   "address_not_allowed": {
-                    "summary": "The key may not be used from this address",
+                    "summary": "Address not allowed",
                     "value": {
                       "type": "/docs/errors/address_not_allowed",
-                      "title": "The key may not be used from this address",
+                      "title": "Address not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
                       "code": "address_not_allowed",
@@ -3534,10 +3534,10 @@ export const openapi = {
                 },
                 "examples": {
                   "last_manager": {
-                    "summary": "The tenant would lose its last manager",
+                    "summary": "Last manager of the tenant",
                     "value": {
                       "type": "/docs/errors/last_manager",
-                      "title": "The tenant would lose its last manager",
+                      "title": "Last manager of the tenant",
                       "status": 409,
                       "detail": "This is the last enabled application of the tenant that holds application:create and application:update, so it cannot be disabled, deleted or lose either permission. First create or enable another application that holds both.",
                       "code": "last_manager",
@@ -3545,10 +3545,10 @@ export const openapi = {
                     }
                   },
                   "idempotency_conflict": {
-                    "summary": "The idempotency key is in use",
+                    "summary": "Idempotency key in use",
                     "value": {
                       "type": "/docs/errors/idempotency_conflict",
-                      "title": "The idempotency key is in use",
+                      "title": "Idempotency key in use",
                       "status": 409,
                       "detail": "Another call with this Idempotency-Key is in progress, and this call changed nothing. Retry soon to get the same response.",
                       "code": "idempotency_conflict",
@@ -3724,7 +3724,7 @@ export const openapi = {
                 },
                 "example": {
                   "type": "/docs/errors/invalid_request",
-                  "title": "The request is not valid",
+                  "title": "Invalid request",
                   "status": 400,
                   "detail": "id: must be a valid UUID",
                   "code": "invalid_request",
@@ -3755,10 +3755,10 @@ export const openapi = {
                 },
                 "examples": {
                   "permission_denied": {
-                    "summary": "The key does not allow this",
+                    "summary": "Permission denied",
                     "value": {
                       "type": "/docs/errors/permission_denied",
-                      "title": "The key does not allow this",
+                      "title": "Permission denied",
                       "status": 403,
                       "detail": "This method requires the permission application:update, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
@@ -3766,10 +3766,10 @@ export const openapi = {
                     }
                   },
                   "origin_not_allowed": {
-                    "summary": "The key may not be used from this origin",
+                    "summary": "Origin not allowed",
                     "value": {
                       "type": "/docs/errors/origin_not_allowed",
-                      "title": "The key may not be used from this origin",
+                      "title": "Origin not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
@@ -3777,10 +3777,10 @@ export const openapi = {
                     }
                   },
                   "address_not_allowed": {
-                    "summary": "The key may not be used from this address",
+                    "summary": "Address not allowed",
                     "value": {
                       "type": "/docs/errors/address_not_allowed",
-                      "title": "The key may not be used from this address",
+                      "title": "Address not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
                       "code": "address_not_allowed",
@@ -3933,7 +3933,7 @@ export const openapi = {
                 },
                 "example": {
                   "type": "/docs/errors/invalid_request",
-                  "title": "The request is not valid",
+                  "title": "Invalid request",
                   "status": 400,
                   "detail": "page: is not a parameter of this path",
                   "code": "invalid_request",
@@ -3964,10 +3964,10 @@ export const openapi = {
                 },
                 "examples": {
                   "permission_denied": {
-                    "summary": "The key does not allow this",
+                    "summary": "Permission denied",
                     "value": {
                       "type": "/docs/errors/permission_denied",
-                      "title": "The key does not allow this",
+                      "title": "Permission denied",
                       "status": 403,
                       "detail": "This method requires the permission access:check, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
@@ -3975,10 +3975,10 @@ export const openapi = {
                     }
                   },
                   "origin_not_allowed": {
-                    "summary": "The key may not be used from this origin",
+                    "summary": "Origin not allowed",
                     "value": {
                       "type": "/docs/errors/origin_not_allowed",
-                      "title": "The key may not be used from this origin",
+                      "title": "Origin not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
@@ -3986,10 +3986,10 @@ export const openapi = {
                     }
                   },
                   "address_not_allowed": {
-                    "summary": "The key may not be used from this address",
+                    "summary": "Address not allowed",
                     "value": {
                       "type": "/docs/errors/address_not_allowed",
-                      "title": "The key may not be used from this address",
+                      "title": "Address not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
                       "code": "address_not_allowed",
@@ -4178,7 +4178,7 @@ export const openapi = {
                 },
                 "example": {
                   "type": "/docs/errors/invalid_request",
-                  "title": "The request is not valid",
+                  "title": "Invalid request",
                   "status": 400,
                   "detail": "page: is not a parameter of this path",
                   "code": "invalid_request",
@@ -4209,10 +4209,10 @@ export const openapi = {
                 },
                 "examples": {
                   "permission_denied": {
-                    "summary": "The key does not allow this",
+                    "summary": "Permission denied",
                     "value": {
                       "type": "/docs/errors/permission_denied",
-                      "title": "The key does not allow this",
+                      "title": "Permission denied",
                       "status": 403,
                       "detail": "This method requires the permission access:check, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
@@ -4220,10 +4220,10 @@ export const openapi = {
                     }
                   },
                   "origin_not_allowed": {
-                    "summary": "The key may not be used from this origin",
+                    "summary": "Origin not allowed",
                     "value": {
                       "type": "/docs/errors/origin_not_allowed",
-                      "title": "The key may not be used from this origin",
+                      "title": "Origin not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
@@ -4231,10 +4231,10 @@ export const openapi = {
                     }
                   },
                   "address_not_allowed": {
-                    "summary": "The key may not be used from this address",
+                    "summary": "Address not allowed",
                     "value": {
                       "type": "/docs/errors/address_not_allowed",
-                      "title": "The key may not be used from this address",
+                      "title": "Address not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
                       "code": "address_not_allowed",
@@ -4424,7 +4424,7 @@ export const openapi = {
                 },
                 "example": {
                   "type": "/docs/errors/invalid_request",
-                  "title": "The request is not valid",
+                  "title": "Invalid request",
                   "status": 400,
                   "detail": "page: is not a parameter of this path",
                   "code": "invalid_request",
@@ -4455,10 +4455,10 @@ export const openapi = {
                 },
                 "examples": {
                   "permission_denied": {
-                    "summary": "The key does not allow this",
+                    "summary": "Permission denied",
                     "value": {
                       "type": "/docs/errors/permission_denied",
-                      "title": "The key does not allow this",
+                      "title": "Permission denied",
                       "status": 403,
                       "detail": "This method requires the permission access:check, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
@@ -4466,10 +4466,10 @@ export const openapi = {
                     }
                   },
                   "origin_not_allowed": {
-                    "summary": "The key may not be used from this origin",
+                    "summary": "Origin not allowed",
                     "value": {
                       "type": "/docs/errors/origin_not_allowed",
-                      "title": "The key may not be used from this origin",
+                      "title": "Origin not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
@@ -4477,10 +4477,10 @@ export const openapi = {
                     }
                   },
                   "address_not_allowed": {
-                    "summary": "The key may not be used from this address",
+                    "summary": "Address not allowed",
                     "value": {
                       "type": "/docs/errors/address_not_allowed",
-                      "title": "The key may not be used from this address",
+                      "title": "Address not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
                       "code": "address_not_allowed",
@@ -4657,7 +4657,7 @@ export const openapi = {
                 },
                 "example": {
                   "type": "/docs/errors/invalid_request",
-                  "title": "The request is not valid",
+                  "title": "Invalid request",
                   "status": 400,
                   "detail": "page: is not a parameter of this path",
                   "code": "invalid_request",
@@ -4688,10 +4688,10 @@ export const openapi = {
                 },
                 "examples": {
                   "permission_denied": {
-                    "summary": "The key does not allow this",
+                    "summary": "Permission denied",
                     "value": {
                       "type": "/docs/errors/permission_denied",
-                      "title": "The key does not allow this",
+                      "title": "Permission denied",
                       "status": 403,
                       "detail": "This method requires the permission access:check, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
@@ -4699,10 +4699,10 @@ export const openapi = {
                     }
                   },
                   "origin_not_allowed": {
-                    "summary": "The key may not be used from this origin",
+                    "summary": "Origin not allowed",
                     "value": {
                       "type": "/docs/errors/origin_not_allowed",
-                      "title": "The key may not be used from this origin",
+                      "title": "Origin not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
@@ -4710,10 +4710,10 @@ export const openapi = {
                     }
                   },
                   "address_not_allowed": {
-                    "summary": "The key may not be used from this address",
+                    "summary": "Address not allowed",
                     "value": {
                       "type": "/docs/errors/address_not_allowed",
-                      "title": "The key may not be used from this address",
+                      "title": "Address not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
                       "code": "address_not_allowed",
@@ -5020,7 +5020,7 @@ export const openapi = {
                 },
                 "example": {
                   "type": "/docs/errors/invalid_request",
-                  "title": "The request is not valid",
+                  "title": "Invalid request",
                   "status": 400,
                   "detail": "target: must be a valid UUID",
                   "code": "invalid_request",
@@ -5051,10 +5051,10 @@ export const openapi = {
                 },
                 "examples": {
                   "permission_denied": {
-                    "summary": "The key does not allow this",
+                    "summary": "Permission denied",
                     "value": {
                       "type": "/docs/errors/permission_denied",
-                      "title": "The key does not allow this",
+                      "title": "Permission denied",
                       "status": 403,
                       "detail": "This method requires the permission event:read, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
@@ -5062,10 +5062,10 @@ export const openapi = {
                     }
                   },
                   "origin_not_allowed": {
-                    "summary": "The key may not be used from this origin",
+                    "summary": "Origin not allowed",
                     "value": {
                       "type": "/docs/errors/origin_not_allowed",
-                      "title": "The key may not be used from this origin",
+                      "title": "Origin not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
@@ -5073,10 +5073,10 @@ export const openapi = {
                     }
                   },
                   "address_not_allowed": {
-                    "summary": "The key may not be used from this address",
+                    "summary": "Address not allowed",
                     "value": {
                       "type": "/docs/errors/address_not_allowed",
-                      "title": "The key may not be used from this address",
+                      "title": "Address not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
                       "code": "address_not_allowed",
@@ -5246,7 +5246,7 @@ export const openapi = {
                 },
                 "example": {
                   "type": "/docs/errors/invalid_request",
-                  "title": "The request is not valid",
+                  "title": "Invalid request",
                   "status": 400,
                   "detail": "permission: must be two or three lower-case segments separated by colons, for example token:read",
                   "code": "invalid_request",
@@ -5277,10 +5277,10 @@ export const openapi = {
                 },
                 "examples": {
                   "permission_denied": {
-                    "summary": "The key does not allow this",
+                    "summary": "Permission denied",
                     "value": {
                       "type": "/docs/errors/permission_denied",
-                      "title": "The key does not allow this",
+                      "title": "Permission denied",
                       "status": 403,
                       "detail": "This method requires the permission access:check, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
@@ -5288,10 +5288,10 @@ export const openapi = {
                     }
                   },
                   "origin_not_allowed": {
-                    "summary": "The key may not be used from this origin",
+                    "summary": "Origin not allowed",
                     "value": {
                       "type": "/docs/errors/origin_not_allowed",
-                      "title": "The key may not be used from this origin",
+                      "title": "Origin not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
@@ -5299,10 +5299,10 @@ export const openapi = {
                     }
                   },
                   "address_not_allowed": {
-                    "summary": "The key may not be used from this address",
+                    "summary": "Address not allowed",
                     "value": {
                       "type": "/docs/errors/address_not_allowed",
-                      "title": "The key may not be used from this address",
+                      "title": "Address not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
                       "code": "address_not_allowed",
@@ -5470,7 +5470,7 @@ export const openapi = {
                 },
                 "example": {
                   "type": "/docs/errors/invalid_request",
-                  "title": "The request is not valid",
+                  "title": "Invalid request",
                   "status": 400,
                   "detail": "permission: must be two or three lower-case segments separated by colons, for example token:read",
                   "code": "invalid_request",
@@ -5501,10 +5501,10 @@ export const openapi = {
                 },
                 "examples": {
                   "permission_denied": {
-                    "summary": "The key does not allow this",
+                    "summary": "Permission denied",
                     "value": {
                       "type": "/docs/errors/permission_denied",
-                      "title": "The key does not allow this",
+                      "title": "Permission denied",
                       "status": 403,
                       "detail": "This method requires the permission access:check, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
@@ -5512,10 +5512,10 @@ export const openapi = {
                     }
                   },
                   "origin_not_allowed": {
-                    "summary": "The key may not be used from this origin",
+                    "summary": "Origin not allowed",
                     "value": {
                       "type": "/docs/errors/origin_not_allowed",
-                      "title": "The key may not be used from this origin",
+                      "title": "Origin not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
@@ -5523,10 +5523,10 @@ export const openapi = {
                     }
                   },
                   "address_not_allowed": {
-                    "summary": "The key may not be used from this address",
+                    "summary": "Address not allowed",
                     "value": {
                       "type": "/docs/errors/address_not_allowed",
-                      "title": "The key may not be used from this address",
+                      "title": "Address not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
                       "code": "address_not_allowed",
@@ -5646,7 +5646,7 @@ export const openapi = {
                 },
                 "example": {
                   "type": "/docs/errors/invalid_request",
-                  "title": "The request is not valid",
+                  "title": "Invalid request",
                   "status": 400,
                   "detail": "token: is required",
                   "code": "invalid_request",
@@ -5677,10 +5677,10 @@ export const openapi = {
                 },
                 "examples": {
                   "permission_denied": {
-                    "summary": "The key does not allow this",
+                    "summary": "Permission denied",
                     "value": {
                       "type": "/docs/errors/permission_denied",
-                      "title": "The key does not allow this",
+                      "title": "Permission denied",
                       "status": 403,
                       "detail": "This method requires the permission access:check, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
@@ -5688,10 +5688,10 @@ export const openapi = {
                     }
                   },
                   "origin_not_allowed": {
-                    "summary": "The key may not be used from this origin",
+                    "summary": "Origin not allowed",
                     "value": {
                       "type": "/docs/errors/origin_not_allowed",
-                      "title": "The key may not be used from this origin",
+                      "title": "Origin not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
@@ -5699,10 +5699,10 @@ export const openapi = {
                     }
                   },
                   "address_not_allowed": {
-                    "summary": "The key may not be used from this address",
+                    "summary": "Address not allowed",
                     "value": {
                       "type": "/docs/errors/address_not_allowed",
-                      "title": "The key may not be used from this address",
+                      "title": "Address not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
                       "code": "address_not_allowed",
@@ -5836,7 +5836,7 @@ export const openapi = {
                 },
                 "example": {
                   "type": "/docs/errors/invalid_request",
-                  "title": "The request is not valid",
+                  "title": "Invalid request",
                   "status": 400,
                   "detail": "key: is required",
                   "code": "invalid_request",
@@ -5987,7 +5987,7 @@ export const openapi = {
                 },
                 "example": {
                   "type": "/docs/errors/invalid_request",
-                  "title": "The request is not valid",
+                  "title": "Invalid request",
                   "status": 400,
                   "detail": "page: is not a parameter of this path",
                   "code": "invalid_request",
@@ -6136,7 +6136,7 @@ export const openapi = {
                 },
                 "example": {
                   "type": "/docs/errors/invalid_request",
-                  "title": "The request is not valid",
+                  "title": "Invalid request",
                   "status": 400,
                   "detail": "page: is not a parameter of this path",
                   "code": "invalid_request",
@@ -6167,10 +6167,10 @@ export const openapi = {
                 },
                 "examples": {
                   "permission_denied": {
-                    "summary": "The key does not allow this",
+                    "summary": "Permission denied",
                     "value": {
                       "type": "/docs/errors/permission_denied",
-                      "title": "The key does not allow this",
+                      "title": "Permission denied",
                       "status": 403,
                       "detail": "This method requires the permission application:read, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
@@ -6178,10 +6178,10 @@ export const openapi = {
                     }
                   },
                   "origin_not_allowed": {
-                    "summary": "The key may not be used from this origin",
+                    "summary": "Origin not allowed",
                     "value": {
                       "type": "/docs/errors/origin_not_allowed",
-                      "title": "The key may not be used from this origin",
+                      "title": "Origin not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
@@ -6189,10 +6189,10 @@ export const openapi = {
                     }
                   },
                   "address_not_allowed": {
-                    "summary": "The key may not be used from this address",
+                    "summary": "Address not allowed",
                     "value": {
                       "type": "/docs/errors/address_not_allowed",
-                      "title": "The key may not be used from this address",
+                      "title": "Address not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
                       "code": "address_not_allowed",
@@ -6295,7 +6295,7 @@ export const openapi = {
                 },
                 "example": {
                   "type": "/docs/errors/invalid_request",
-                  "title": "The request is not valid",
+                  "title": "Invalid request",
                   "status": 400,
                   "detail": "page: is not a parameter of this path",
                   "code": "invalid_request",
@@ -6326,10 +6326,10 @@ export const openapi = {
                 },
                 "examples": {
                   "permission_denied": {
-                    "summary": "The key does not allow this",
+                    "summary": "Permission denied",
                     "value": {
                       "type": "/docs/errors/permission_denied",
-                      "title": "The key does not allow this",
+                      "title": "Permission denied",
                       "status": 403,
                       "detail": "This method requires the key of a public application, but yours belongs to the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213).",
                       "code": "permission_denied",
@@ -6337,10 +6337,10 @@ export const openapi = {
                     }
                   },
                   "origin_not_allowed": {
-                    "summary": "The key may not be used from this origin",
+                    "summary": "Origin not allowed",
                     "value": {
                       "type": "/docs/errors/origin_not_allowed",
-                      "title": "The key may not be used from this origin",
+                      "title": "Origin not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
@@ -6348,10 +6348,10 @@ export const openapi = {
                     }
                   },
                   "address_not_allowed": {
-                    "summary": "The key may not be used from this address",
+                    "summary": "Address not allowed",
                     "value": {
                       "type": "/docs/errors/address_not_allowed",
-                      "title": "The key may not be used from this address",
+                      "title": "Address not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
                       "code": "address_not_allowed",
@@ -6610,7 +6610,7 @@ export const openapi = {
                 },
                 "example": {
                   "type": "/docs/errors/invalid_request",
-                  "title": "The request is not valid",
+                  "title": "Invalid request",
                   "status": 400,
                   "detail": "application_id: must be a valid UUID",
                   "code": "invalid_request",
@@ -6641,10 +6641,10 @@ export const openapi = {
                 },
                 "examples": {
                   "permission_denied": {
-                    "summary": "The key does not allow this",
+                    "summary": "Permission denied",
                     "value": {
                       "type": "/docs/errors/permission_denied",
-                      "title": "The key does not allow this",
+                      "title": "Permission denied",
                       "status": 403,
                       "detail": "This method requires the permission session:read, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
@@ -6652,10 +6652,10 @@ export const openapi = {
                     }
                   },
                   "origin_not_allowed": {
-                    "summary": "The key may not be used from this origin",
+                    "summary": "Origin not allowed",
                     "value": {
                       "type": "/docs/errors/origin_not_allowed",
-                      "title": "The key may not be used from this origin",
+                      "title": "Origin not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
@@ -6663,10 +6663,10 @@ export const openapi = {
                     }
                   },
                   "address_not_allowed": {
-                    "summary": "The key may not be used from this address",
+                    "summary": "Address not allowed",
                     "value": {
                       "type": "/docs/errors/address_not_allowed",
-                      "title": "The key may not be used from this address",
+                      "title": "Address not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
                       "code": "address_not_allowed",
@@ -6803,7 +6803,7 @@ export const openapi = {
                 },
                 "example": {
                   "type": "/docs/errors/invalid_request",
-                  "title": "The request is not valid",
+                  "title": "Invalid request",
                   "status": 400,
                   "detail": "nonce: is required",
                   "code": "invalid_request",
@@ -6834,10 +6834,10 @@ export const openapi = {
                 },
                 "examples": {
                   "permission_denied": {
-                    "summary": "The key does not allow this",
+                    "summary": "Permission denied",
                     "value": {
                       "type": "/docs/errors/permission_denied",
-                      "title": "The key does not allow this",
+                      "title": "Permission denied",
                       "status": 403,
                       "detail": "This method requires the key of a private application, but yours belongs to the public application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213).",
                       "code": "permission_denied",
@@ -6845,10 +6845,10 @@ export const openapi = {
                     }
                   },
                   "origin_not_allowed": {
-                    "summary": "The key may not be used from this origin",
+                    "summary": "Origin not allowed",
                     "value": {
                       "type": "/docs/errors/origin_not_allowed",
-                      "title": "The key may not be used from this origin",
+                      "title": "Origin not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
@@ -6856,10 +6856,10 @@ export const openapi = {
                     }
                   },
                   "address_not_allowed": {
-                    "summary": "The key may not be used from this address",
+                    "summary": "Address not allowed",
                     "value": {
                       "type": "/docs/errors/address_not_allowed",
-                      "title": "The key may not be used from this address",
+                      "title": "Address not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
                       "code": "address_not_allowed",
@@ -6890,10 +6890,10 @@ export const openapi = {
                 },
                 "examples": {
                   "nonce_used": {
-                    "summary": "The nonce was already used",
+                    "summary": "Nonce already used",
                     "value": {
                       "type": "/docs/errors/nonce_used",
-                      "title": "The nonce was already used",
+                      "title": "Nonce already used",
                       "status": 409,
                       "detail": "The session of this nonce is already authorized. A nonce can be used once: open a new session.",
                       "code": "nonce_used",
@@ -6901,10 +6901,10 @@ export const openapi = {
                     }
                   },
                   "idempotency_conflict": {
-                    "summary": "The idempotency key is in use",
+                    "summary": "Idempotency key in use",
                     "value": {
                       "type": "/docs/errors/idempotency_conflict",
-                      "title": "The idempotency key is in use",
+                      "title": "Idempotency key in use",
                       "status": 409,
                       "detail": "Another call with this Idempotency-Key is in progress, and this call changed nothing. Retry soon to get the same response.",
                       "code": "idempotency_conflict",
@@ -7081,7 +7081,7 @@ export const openapi = {
                 },
                 "example": {
                   "type": "/docs/errors/invalid_request",
-                  "title": "The request is not valid",
+                  "title": "Invalid request",
                   "status": 400,
                   "detail": "id: must be a valid UUID",
                   "code": "invalid_request",
@@ -7112,10 +7112,10 @@ export const openapi = {
                 },
                 "examples": {
                   "permission_denied": {
-                    "summary": "The key does not allow this",
+                    "summary": "Permission denied",
                     "value": {
                       "type": "/docs/errors/permission_denied",
-                      "title": "The key does not allow this",
+                      "title": "Permission denied",
                       "status": 403,
                       "detail": "This method requires the permission session:read, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
@@ -7123,10 +7123,10 @@ export const openapi = {
                     }
                   },
                   "origin_not_allowed": {
-                    "summary": "The key may not be used from this origin",
+                    "summary": "Origin not allowed",
                     "value": {
                       "type": "/docs/errors/origin_not_allowed",
-                      "title": "The key may not be used from this origin",
+                      "title": "Origin not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
@@ -7134,10 +7134,10 @@ export const openapi = {
                     }
                   },
                   "address_not_allowed": {
-                    "summary": "The key may not be used from this address",
+                    "summary": "Address not allowed",
                     "value": {
                       "type": "/docs/errors/address_not_allowed",
-                      "title": "The key may not be used from this address",
+                      "title": "Address not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
                       "code": "address_not_allowed",
@@ -7229,7 +7229,7 @@ export const openapi = {
                 },
                 "example": {
                   "type": "/docs/errors/invalid_request",
-                  "title": "The request is not valid",
+                  "title": "Invalid request",
                   "status": 400,
                   "detail": "id: must be a valid UUID",
                   "code": "invalid_request",
@@ -7260,10 +7260,10 @@ export const openapi = {
                 },
                 "examples": {
                   "permission_denied": {
-                    "summary": "The key does not allow this",
+                    "summary": "Permission denied",
                     "value": {
                       "type": "/docs/errors/permission_denied",
-                      "title": "The key does not allow this",
+                      "title": "Permission denied",
                       "status": 403,
                       "detail": "This method requires the permission session:delete, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
@@ -7271,10 +7271,10 @@ export const openapi = {
                     }
                   },
                   "origin_not_allowed": {
-                    "summary": "The key may not be used from this origin",
+                    "summary": "Origin not allowed",
                     "value": {
                       "type": "/docs/errors/origin_not_allowed",
-                      "title": "The key may not be used from this origin",
+                      "title": "Origin not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
@@ -7282,10 +7282,10 @@ export const openapi = {
                     }
                   },
                   "address_not_allowed": {
-                    "summary": "The key may not be used from this address",
+                    "summary": "Address not allowed",
                     "value": {
                       "type": "/docs/errors/address_not_allowed",
-                      "title": "The key may not be used from this address",
+                      "title": "Address not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
                       "code": "address_not_allowed",
@@ -7395,7 +7395,7 @@ export const openapi = {
                 },
                 "example": {
                   "type": "/docs/errors/invalid_request",
-                  "title": "The request is not valid",
+                  "title": "Invalid request",
                   "status": 400,
                   "detail": "id: must be a valid UUID",
                   "code": "invalid_request",
@@ -7426,10 +7426,10 @@ export const openapi = {
                 },
                 "examples": {
                   "permission_denied": {
-                    "summary": "The key does not allow this",
+                    "summary": "Permission denied",
                     "value": {
                       "type": "/docs/errors/permission_denied",
-                      "title": "The key does not allow this",
+                      "title": "Permission denied",
                       "status": 403,
                       "detail": "This method requires the permission session:delete, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
@@ -7437,10 +7437,10 @@ export const openapi = {
                     }
                   },
                   "origin_not_allowed": {
-                    "summary": "The key may not be used from this origin",
+                    "summary": "Origin not allowed",
                     "value": {
                       "type": "/docs/errors/origin_not_allowed",
-                      "title": "The key may not be used from this origin",
+                      "title": "Origin not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
@@ -7448,10 +7448,10 @@ export const openapi = {
                     }
                   },
                   "address_not_allowed": {
-                    "summary": "The key may not be used from this address",
+                    "summary": "Address not allowed",
                     "value": {
                       "type": "/docs/errors/address_not_allowed",
-                      "title": "The key may not be used from this address",
+                      "title": "Address not allowed",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
                       "code": "address_not_allowed",
@@ -7965,7 +7965,7 @@ export const openapi = {
             },
             "example": {
               "type": "/docs/errors/unauthenticated",
-              "title": "A valid key is required",
+              "title": "Missing or invalid key",
               "status": 401,
               "detail": "Send the key of an application or session. The key is missing or not valid: it may be mistyped, replaced, expired, disabled or deleted.",
               "code": "unauthenticated",
@@ -8190,7 +8190,7 @@ export const openapi = {
             },
             "example": {
               "type": "/docs/errors/idempotency_key_reused",
-              "title": "The idempotency key was used for another request",
+              "title": "Idempotency key reused",
               "status": 422,
               "detail": "This Idempotency-Key was used for a different request. Nothing was changed. Use a new Idempotency-Key for each new request.",
               "code": "idempotency_key_reused",
@@ -8236,7 +8236,7 @@ export const openapi = {
             },
             "example": {
               "type": "/docs/errors/version_mismatch",
-              "title": "The application has changed",
+              "title": "Version mismatch",
               "status": 412,
               "detail": "The application has changed since you read it: its current version is 18. Nothing was changed. Read it again before you retry.",
               "code": "version_mismatch",
@@ -8262,7 +8262,7 @@ export const openapi = {
             },
             "example": {
               "type": "/docs/errors/idempotency_conflict",
-              "title": "The idempotency key is in use",
+              "title": "Idempotency key in use",
               "status": 409,
               "detail": "Another call with this Idempotency-Key is in progress, and this call changed nothing. Retry soon to get the same response.",
               "code": "idempotency_conflict",
@@ -8285,7 +8285,7 @@ export const openapi = {
             },
             "example": {
               "type": "/docs/errors/last_manager",
-              "title": "The tenant would lose its last manager",
+              "title": "Last manager of the tenant",
               "status": 409,
               "detail": "This is the last enabled application of the tenant that holds application:create and application:update, so it cannot be disabled, deleted or lose either permission. First create or enable another application that holds both.",
               "code": "last_manager",
@@ -8311,7 +8311,7 @@ export const openapi = {
             },
             "example": {
               "type": "/docs/errors/invalid_signature",
-              "title": "A valid signature is required",
+              "title": "Missing or invalid signature",
               "status": 401,
               "detail": "The signature must be by one of the keys in SECRET_SCANNING_KEYS. It is missing or not valid, or its key is unknown.",
               "code": "invalid_signature",
@@ -8403,7 +8403,7 @@ export const openapi = {
             },
             "example": {
               "type": "/docs/errors/invalid_request",
-              "title": "The request is not valid",
+              "title": "Invalid request",
               "status": 400,
               "detail": "The request cannot be read.",
               "code": "invalid_request",
@@ -11395,7 +11395,7 @@ export const openapi = {
             "type": "string",
             "description": "A short summary of the error type.",
             "examples": [
-              "The nonce was already used"
+              "Nonce already used"
             ]
           },
           "status": {

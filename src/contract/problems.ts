@@ -12,32 +12,32 @@ export const problemCatalogue = {
   invalid_request: {
     status: 400,
     grpc: Code.InvalidArgument,
-    title: "The request is not valid",
+    title: "Invalid request",
   },
   unauthenticated: {
     status: 401,
     grpc: Code.Unauthenticated,
-    title: "A valid key is required",
+    title: "Missing or invalid key",
   },
   invalid_signature: {
     status: 401,
     grpc: Code.Unauthenticated,
-    title: "A valid signature is required",
+    title: "Missing or invalid signature",
   },
   permission_denied: {
     status: 403,
     grpc: Code.PermissionDenied,
-    title: "The key does not allow this",
+    title: "Permission denied",
   },
   origin_not_allowed: {
     status: 403,
     grpc: Code.PermissionDenied,
-    title: "The key may not be used from this origin",
+    title: "Origin not allowed",
   },
   address_not_allowed: {
     status: 403,
     grpc: Code.PermissionDenied,
-    title: "The key may not be used from this address",
+    title: "Address not allowed",
   },
   application_not_found: {
     status: 404,
@@ -82,32 +82,32 @@ export const problemCatalogue = {
   nonce_used: {
     status: 409,
     grpc: Code.AlreadyExists,
-    title: "The nonce was already used",
+    title: "Nonce already used",
   },
   too_many_keys: {
     status: 409,
     grpc: Code.FailedPrecondition,
-    title: "The application has too many keys",
+    title: "Too many keys",
   },
   last_manager: {
     status: 409,
     grpc: Code.FailedPrecondition,
-    title: "The tenant would lose its last manager",
+    title: "Last manager of the tenant",
   },
   external_id_taken: {
     status: 409,
     grpc: Code.AlreadyExists,
-    title: "The external id is taken",
+    title: "External id already in use",
   },
   idempotency_conflict: {
     status: 409,
     grpc: Code.Aborted,
-    title: "The idempotency key is in use",
+    title: "Idempotency key in use",
   },
   version_mismatch: {
     status: 412,
     grpc: Code.FailedPrecondition,
-    title: "The application has changed",
+    title: "Version mismatch",
   },
   body_too_large: {
     status: 413,
@@ -127,7 +127,7 @@ export const problemCatalogue = {
   idempotency_key_reused: {
     status: 422,
     grpc: Code.InvalidArgument,
-    title: "The idempotency key was used for another request",
+    title: "Idempotency key reused",
   },
   rate_limited: {
     status: 429,
@@ -162,7 +162,7 @@ export const problemCatalogue = {
   shutting_down: {
     status: 503,
     grpc: Code.Unavailable,
-    title: "The service is shutting down",
+    title: "Service shutting down",
   },
   overloaded: {
     status: 503,

@@ -44,11 +44,11 @@ export function describeHttpMiddleware(name: string, start: Start): void {
 
   describe(`${name}: bodies`, () => {
     it.each([
-      [keys.unknown, 401, "unauthenticated", "A valid key is required"],
-      [keys.missing, 403, "permission_denied", "The key does not allow this"],
-      [keys.wrongOrigin, 403, "origin_not_allowed", "The key may not be used from this origin"],
-      [keys.wrongAddress, 403, "address_not_allowed", "The key may not be used from this address"],
-      [keys.invalid, 400, "invalid_request", "The request is not valid"],
+      [keys.unknown, 401, "unauthenticated", "Missing or invalid key"],
+      [keys.missing, 403, "permission_denied", "Permission denied"],
+      [keys.wrongOrigin, 403, "origin_not_allowed", "Origin not allowed"],
+      [keys.wrongAddress, 403, "address_not_allowed", "Address not allowed"],
+      [keys.invalid, 400, "invalid_request", "Invalid request"],
       [keys.unavailable, 503, "unavailable", "Keys cannot be checked now"],
     ])("describe the problem for %s", async (key, status, code, title) => {
       const service = await start(createFakeGuard(), { permission: "token:read" });

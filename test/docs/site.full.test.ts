@@ -45,7 +45,7 @@ describeInBrowser("the documentation site", (browser) => {
     await page.getByRole("link", { name: "Previous Rotate a key" }).waitFor();
     await sidebar.getByRole("link", { name: "Errors", exact: true }).click();
     await page.getByRole("link", { name: "nonce_used", exact: true }).click();
-    await page.getByRole("heading", { name: "The nonce was already used" }).waitFor();
+    await page.getByRole("heading", { name: "Nonce already used" }).waitFor();
     expect(await sidebar.locator("[aria-current=page]").innerText()).toBe("nonce_used");
     await page.getByRole("link", { name: "POST /sessions/authorize" }).click();
     await page.getByRole("heading", { name: "Authorize session" }).waitFor();

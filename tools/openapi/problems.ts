@@ -1,4 +1,4 @@
-import { problemMediaType, problemUri } from "../../src/contract/problems.js";
+import { problemCatalogue, problemMediaType, problemUri } from "../../src/contract/problems.js";
 import { type ProblemType, problemType } from "../contract/catalogue.js";
 import { exampleRequestId, referToHeaders } from "./headers.js";
 import { type Json, refer } from "./schemas.js";
@@ -112,7 +112,7 @@ export const problemSchema: Json = {
     title: {
       type: "string",
       description: "A short summary of the error type.",
-      examples: ["The nonce was already used"],
+      examples: [problemCatalogue.nonce_used.title],
     },
     status: {
       type: "integer",
