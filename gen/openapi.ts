@@ -74,6 +74,7 @@ export const openapi = {
         ],
         "summary": "Checks whether a key has a permission, for a token or without one",
         "description": "The subject is an application or a session of the caller's tenant: the owner of the key in the body, or the one with the id in the body. A denial is a normal response with `allowed` false, not an error.\n\nRequires the permission `access:check`, which only private applications, management applications, and sessions can hold.",
+        "x-access": "Requires the permission `access:check`, which only private applications, management applications, and sessions can hold.",
         "x-required-permission": "access:check",
         "x-callers": [
           "private",
@@ -330,6 +331,7 @@ export const openapi = {
         ],
         "summary": "Makes up to 1,000 checks in one call and returns the results in order",
         "description": "An invalid check gets the reason `invalid_request` and does not affect the others. Each check counts towards the rate limit of the caller's key. If the limit allows fewer checks, none is made.\n\nRequires the permission `access:check`, which only private applications, management applications, and sessions can hold.",
+        "x-access": "Requires the permission `access:check`, which only private applications, management applications, and sessions can hold.",
         "x-required-permission": "access:check",
         "x-callers": [
           "private",
@@ -598,6 +600,7 @@ export const openapi = {
         ],
         "summary": "Returns the owner and the permissions of the caller's own key",
         "description": "Any valid key can call it, including the key of a session that is not authorized yet.\n\nAny valid key is accepted.",
+        "x-access": "Any valid key is accepted.",
         "x-callers": [
           "private",
           "public",
@@ -755,6 +758,7 @@ export const openapi = {
         ],
         "summary": "Lists the permissions of this service and well-known permissions of other services",
         "description": "Other names can be granted too.\n\nAny valid key is accepted.",
+        "x-access": "Any valid key is accepted.",
         "x-callers": [
           "private",
           "public",
@@ -915,6 +919,7 @@ export const openapi = {
         ],
         "summary": "Creates an application and returns its key, which is shown only once",
         "description": "Only a caller that holds a permission of this service can grant it. A caller that expires can grant it only to applications that expire no later. Management applications can grant any permission of other services. Other callers can grant only what their own grants cover.\n\nRequires the permission `application:create`, which only private applications and management applications can hold.",
+        "x-access": "Requires the permission `application:create`, which only private applications and management applications can hold.",
         "x-required-permission": "application:create",
         "x-callers": [
           "private",
@@ -1255,6 +1260,7 @@ export const openapi = {
         ],
         "summary": "Lists or searches the applications of the tenant, newest first by default",
         "description": "Request pages by number, or by cursor in a large tenant: pass `pagination.next` of the response as `start`.\n\nRequires the permission `application:read`.",
+        "x-access": "Requires the permission `application:read`.",
         "x-required-permission": "application:read",
         "x-callers": [
           "private",
@@ -1654,6 +1660,7 @@ export const openapi = {
         ],
         "summary": "Gets one application",
         "description": "Requires the permission `application:read`.",
+        "x-access": "Requires the permission `application:read`.",
         "x-required-permission": "application:read",
         "x-callers": [
           "private",
@@ -1854,6 +1861,7 @@ export const openapi = {
         ],
         "summary": "Replaces the name, the permissions and the rules of an application",
         "description": "All other fields change only if the request contains them. The type, keys, status and tenant do not change.\n\nTo change an application, its keys or its status, the caller must hold all permissions of this service that the application holds. New grants are limited as in CreateApplication. Existing grants need no further permission.\n\nRequires the permission `application:update`, which only private applications and management applications can hold.",
+        "x-access": "Requires the permission `application:update`, which only private applications and management applications can hold.",
         "x-required-permission": "application:update",
         "x-callers": [
           "private",
@@ -2238,6 +2246,7 @@ export const openapi = {
         ],
         "summary": "Deletes an application",
         "description": "Its keys, and the sessions that it opened or authorized, are revoked at once.\n\nRequires the permission `application:delete`, which only private applications and management applications can hold.",
+        "x-access": "Requires the permission `application:delete`, which only private applications and management applications can hold.",
         "x-required-permission": "application:delete",
         "x-callers": [
           "private",
@@ -2406,6 +2415,7 @@ export const openapi = {
         ],
         "summary": "Gets the application of the caller's own key",
         "description": "For the key of a session, it is the application that opened the session.\n\nRequires the permission `application:read`.",
+        "x-access": "Requires the permission `application:read`.",
         "x-required-permission": "application:read",
         "x-callers": [
           "private",
@@ -2589,6 +2599,7 @@ export const openapi = {
         ],
         "summary": "Creates a new key for an application, which is shown only once",
         "description": "Open sessions stay valid.\n\nWithout a grace period, all earlier keys are revoked at once. With one, the current key stays valid until the grace period is over, so that the new key can be rolled out. An application has at most three valid keys.\n\nRequires the permission `application:update`, which only private applications and management applications can hold.",
+        "x-access": "Requires the permission `application:update`, which only private applications and management applications can hold.",
         "x-required-permission": "application:update",
         "x-callers": [
           "private",
@@ -2930,6 +2941,7 @@ export const openapi = {
         ],
         "summary": "Lists the valid keys of an application, newest first, without their secrets",
         "description": "Requires the permission `application:read`.",
+        "x-access": "Requires the permission `application:read`.",
         "x-required-permission": "application:read",
         "x-callers": [
           "private",
@@ -3102,6 +3114,7 @@ export const openapi = {
         ],
         "summary": "Revokes one key of an application at once",
         "description": "The others stay valid.\n\nRequires the permission `application:update`, which only private applications and management applications can hold.",
+        "x-access": "Requires the permission `application:update`, which only private applications and management applications can hold.",
         "x-required-permission": "application:update",
         "x-callers": [
           "private",
@@ -3317,6 +3330,7 @@ export const openapi = {
         ],
         "summary": "Disables an application",
         "description": "Its keys, and the keys of the sessions that it opened or authorized, are refused until it is enabled again. The last enabled application of a tenant that can create and update applications cannot be disabled, deleted or lose these permissions.\n\nRequires the permission `application:update`, which only private applications and management applications can hold.",
+        "x-access": "Requires the permission `application:update`, which only private applications and management applications can hold.",
         "x-required-permission": "application:update",
         "x-callers": [
           "private",
@@ -3594,6 +3608,7 @@ export const openapi = {
         ],
         "summary": "Enables an application",
         "description": "Its keys, and the keys of the sessions that it opened or authorized, become valid again unless they have expired or been revoked.\n\nRequires the permission `application:update`, which only private applications and management applications can hold.",
+        "x-access": "Requires the permission `application:update`, which only private applications and management applications can hold.",
         "x-required-permission": "application:update",
         "x-callers": [
           "private",
@@ -3832,6 +3847,7 @@ export const openapi = {
         ],
         "summary": "Decides whether a subject may perform an action on a resource",
         "description": "A denial is a normal response with `decision` false, not an error. So is the response to a request whose subject or permission cannot exist.\n\nRequires the permission `access:check`, which only private applications, management applications, and sessions can hold. `Authorization` may carry the key, as a bearer token or as the password of `Basic`.",
+        "x-access": "Requires the permission `access:check`, which only private applications, management applications, and sessions can hold. `Authorization` may carry the key, as a bearer token or as the password of `Basic`.",
         "x-required-permission": "access:check",
         "x-callers": [
           "private",
@@ -4071,6 +4087,7 @@ export const openapi = {
         ],
         "summary": "Makes up to 1,000 evaluations in one call and returns the decisions in order",
         "description": "An evaluation that lacks a field is denied with the reason `invalid_request` and does not affect the others. Without `evaluations`, the call is the same as a single evaluation. Each evaluation counts towards the rate limit of the caller's key. If the limit allows fewer, none is made.\n\nRequires the permission `access:check`, which only private applications, management applications, and sessions can hold. `Authorization` may carry the key, as a bearer token or as the password of `Basic`.",
+        "x-access": "Requires the permission `access:check`, which only private applications, management applications, and sessions can hold. `Authorization` may carry the key, as a bearer token or as the password of `Basic`.",
         "x-required-permission": "access:check",
         "x-callers": [
           "private",
@@ -4316,6 +4333,7 @@ export const openapi = {
         ],
         "summary": "Lists the subjects that may perform an action on a resource",
         "description": "It finds applications: by id with the type `application`, and by external id with the type `user`. Other types have no results. A page can have fewer results than its limit, even none, and still be followed by another. Each application of a page that holds the permission, and with the type `user` has an external id, counts as a check towards the rate limit of the caller's key.\n\nRequires the permission `access:check`, which only private applications, management applications, and sessions can hold. `Authorization` may carry the key, as a bearer token or as the password of `Basic`.",
+        "x-access": "Requires the permission `access:check`, which only private applications, management applications, and sessions can hold. `Authorization` may carry the key, as a bearer token or as the password of `Basic`.",
         "x-required-permission": "access:check",
         "x-callers": [
           "private",
@@ -4562,6 +4580,7 @@ export const openapi = {
         ],
         "summary": "Lists the actions that a subject may perform on a resource",
         "description": "The response has all of them, without pages. Each permission of the subject for this type of resource counts as a check towards the rate limit of the caller's key.\n\nRequires the permission `access:check`, which only private applications, management applications, and sessions can hold. `Authorization` may carry the key, as a bearer token or as the password of `Basic`.",
+        "x-access": "Requires the permission `access:check`, which only private applications, management applications, and sessions can hold. `Authorization` may carry the key, as a bearer token or as the password of `Basic`.",
         "x-required-permission": "access:check",
         "x-callers": [
           "private",
@@ -4795,6 +4814,7 @@ export const openapi = {
         ],
         "summary": "Lists the events of the tenant, newest first",
         "description": "The operator sets the retention.\n\nTo get the next page, pass `pagination.next` of the response as `start`. A page may hold fewer events than requested, or none, although more follow: if the events are large, or if few of the newest 10,000 match. Continue until `next` is absent.\n\nRequires the permission `event:read`, which only private applications, management applications, and sessions can hold.",
+        "x-access": "Requires the permission `event:read`, which only private applications, management applications, and sessions can hold.",
         "x-required-permission": "event:read",
         "x-callers": [
           "private",
@@ -5116,6 +5136,7 @@ export const openapi = {
         ],
         "summary": "Decides whether a gateway may forward the request of a client (forward auth)",
         "description": "The gateway sends the headers of the client's request, with the client's key in its usual header or in `Authorization: Bearer`, and its own key in `SVC-GUARD-KEY`. Any 2xx status allows the request. The response then names the owner of the key in `X-Latchkey-…` headers, for the upstream. A denial is an error: 401 for a missing or invalid key, 403 if the key does not allow the request, 429 if it is used too often.\n\nWithout `permission`, the routes of `GATEWAY_ROUTES` decide which permission the request needs, by its host, method and path in `X-Forwarded-Host`, `X-Forwarded-Method` and `X-Forwarded-Uri`, or in `X-Original-Host`, `X-Original-Method` and `X-Original-URI`. A request that matches no route is denied.\n\nRequires the permission `access:check`, which only private applications, management applications, and sessions can hold.",
+        "x-access": "Requires the permission `access:check`, which only private applications, management applications, and sessions can hold.",
         "security": [
           {
             "gatewayKey": []
@@ -5340,6 +5361,7 @@ export const openapi = {
         ],
         "summary": "Decides whether a gateway may forward the request of a client (forward auth)",
         "description": "The gateway sends the headers of the client's request, with the client's key in its usual header or in `Authorization: Bearer`, and its own key in `SVC-GUARD-KEY`. Any 2xx status allows the request. The response then names the owner of the key in `X-Latchkey-…` headers, for the upstream. A denial is an error: 401 for a missing or invalid key, 403 if the key does not allow the request, 429 if it is used too often.\n\nWithout `permission`, the routes of `GATEWAY_ROUTES` decide which permission the request needs, by its host, method and path in `X-Forwarded-Host`, `X-Forwarded-Method` and `X-Forwarded-Uri`, or in `X-Original-Host`, `X-Original-Method` and `X-Original-URI`. A request that matches no route is denied.\n\nRequires the permission `access:check`, which only private applications, management applications, and sessions can hold.",
+        "x-access": "Requires the permission `access:check`, which only private applications, management applications, and sessions can hold.",
         "security": [
           {
             "gatewayKey": []
@@ -5566,6 +5588,7 @@ export const openapi = {
         ],
         "summary": "Describes a key of the caller's tenant",
         "description": "The response is `{\"active\":false}` for every key that cannot be used: an unknown, replaced, expired or disabled one, the key of another tenant or of a session that is not authorized yet, and one that may not be used from the given origin or address. Use of the key is recorded, as in an access check. Over REST the request is a form, in which unknown parameters are ignored.\n\nRequires the permission `access:check`, which only private applications, management applications, and sessions can hold. `Authorization` may carry the key, as a bearer token or as the password of `Basic`.",
+        "x-access": "Requires the permission `access:check`, which only private applications, management applications, and sessions can hold. `Authorization` may carry the key, as a bearer token or as the password of `Basic`.",
         "x-required-permission": "access:check",
         "x-callers": [
           "private",
@@ -5787,6 +5810,7 @@ export const openapi = {
         ],
         "summary": "Revokes a key by possession: whoever holds a private, management or session key can revoke it",
         "description": "The response is the same whether the key was valid, unknown or malformed. The other keys of the application and its sessions stay valid. A public key can be read by anyone, so it stays valid, and the audit log records the report. Each call counts towards the limit of invalid keys per address.\n\nNeeds no key.",
+        "x-access": "Needs no key.",
         "security": [],
         "x-callers": [],
         "requestBody": {
@@ -5924,6 +5948,7 @@ export const openapi = {
         ],
         "summary": "Receives the keys that GitHub's secret scanning found in public",
         "description": "The body is a JSON array of LeakedToken, of any content type and at most 256 KiB. The header `Github-Public-Key-Signature` is its signature by the public key that the header `Github-Public-Key-Identifier` names. The service needs the setting `SECRET_SCANNING_KEYS`; without it the path does not exist.\n\nPrivate, management and session keys are revoked as by RevokeKey. The audit log records reports of public keys, which stay valid. Other tokens, and items without a token, are ignored. The response is a JSON array with a TokenFeedback for each token.\n\nNeeds no key.",
+        "x-access": "Needs no key.",
         "security": [],
         "x-callers": [],
         "requestBody": {
@@ -6078,6 +6103,7 @@ export const openapi = {
         ],
         "summary": "Counts the applications and the open sessions of the tenant",
         "description": "Requires the permission `application:read`.",
+        "x-access": "Requires the permission `application:read`.",
         "x-required-permission": "application:read",
         "x-callers": [
           "private",
@@ -6232,6 +6258,7 @@ export const openapi = {
         ],
         "summary": "Opens a session for the public application of the caller's key",
         "description": "It has no access until it is authorized.\n\nThe `session_quota` of the application, or the default of the service, limits the number of open sessions.\n\nRequires the key of a public application.",
+        "x-access": "Requires the key of a public application.",
         "x-callers": [
           "public"
         ],
@@ -6443,6 +6470,7 @@ export const openapi = {
         ],
         "summary": "Lists the open sessions of the tenant, newest first",
         "description": "To get the next page, pass `pagination.next` of the response as `start`.\n\nRequires the permission `session:read`, which only private applications, management applications, and sessions can hold.",
+        "x-access": "Requires the permission `session:read`, which only private applications, management applications, and sessions can hold.",
         "x-required-permission": "session:read",
         "x-callers": [
           "private",
@@ -6706,6 +6734,7 @@ export const openapi = {
         ],
         "summary": "Authorizes a session and consumes the nonce",
         "description": "The caller is a private application of the same tenant and can grant only permissions that it holds itself. The session can never do more than its authorizer can do at that time, and is revoked with it. A refused call does not consume the nonce.\n\nThe client that opened the session gets this access. Accept a nonce only from an authenticated user, in a request with CSRF protection, and never from a link. Otherwise an attacker can open a session and let your user authorize it (session fixation).\n\nRequires the key of a private application.",
+        "x-access": "Requires the key of a private application.",
         "x-callers": [
           "private"
         ],
@@ -6992,6 +7021,7 @@ export const openapi = {
         ],
         "summary": "Gets one session",
         "description": "Requires the permission `session:read`, which only private applications, management applications, and sessions can hold.",
+        "x-access": "Requires the permission `session:read`, which only private applications, management applications, and sessions can hold.",
         "x-required-permission": "session:read",
         "x-callers": [
           "private",
@@ -7178,6 +7208,7 @@ export const openapi = {
         ],
         "summary": "Revokes a session",
         "description": "Its key and its nonce become invalid at once.\n\nRequires the permission `session:delete`, which only private applications, management applications, and sessions can hold.",
+        "x-access": "Requires the permission `session:delete`, which only private applications, management applications, and sessions can hold.",
         "x-required-permission": "session:delete",
         "x-callers": [
           "private",
@@ -7328,6 +7359,7 @@ export const openapi = {
         ],
         "summary": "Revokes every session of an application at once",
         "description": "Its own keys stay valid, and new sessions can be opened.\n\nRequires the permission `session:delete`, which only private applications, management applications, and sessions can hold.",
+        "x-access": "Requires the permission `session:delete`, which only private applications, management applications, and sessions can hold.",
         "x-required-permission": "session:delete",
         "x-callers": [
           "private",
@@ -7500,6 +7532,7 @@ export const openapi = {
         ],
         "summary": "Gets the version and the paths of the service",
         "description": "A browser is redirected to the console instead. With `CONSOLE=off`, `console` is absent, and a browser is redirected to the documentation. Needs no key.",
+        "x-access": "Needs no key.",
         "security": [],
         "responses": {
           "200": {
@@ -7582,6 +7615,7 @@ export const openapi = {
         ],
         "summary": "Liveness probe",
         "description": "Restart the process if this does not respond. It does not query the store. Needs no key.",
+        "x-access": "Needs no key.",
         "security": [],
         "responses": {
           "200": {
@@ -7634,6 +7668,7 @@ export const openapi = {
         ],
         "summary": "Readiness probe",
         "description": "Send calls to the instance only while this returns 200. It queries the store. Needs no key.",
+        "x-access": "Needs no key.",
         "security": [],
         "responses": {
           "200": {
@@ -7689,6 +7724,7 @@ export const openapi = {
         ],
         "summary": "Gets this document",
         "description": "It is generated from the descriptors that the service uses for routing and validation. Needs no key.",
+        "x-access": "Needs no key.",
         "security": [],
         "responses": {
           "200": {
@@ -7746,6 +7782,7 @@ export const openapi = {
         ],
         "summary": "Gets the AuthZEN metadata",
         "description": "Lists the URLs of the AuthZEN API. Without the setting `PUBLIC_URL`, the path does not exist. Needs no key.",
+        "x-access": "Needs no key.",
         "security": [],
         "responses": {
           "200": {

@@ -70,6 +70,7 @@ interface Operation {
   readonly operationId: string;
   readonly summary: string;
   readonly description: string;
+  readonly "x-access": string;
   readonly security?: readonly unknown[];
   readonly parameters?: readonly Parameter[];
   readonly requestBody?: {
@@ -405,11 +406,13 @@ describe.each(methods)("the operation of $name", ({ method, operation }) => {
 describe.each(operations)("the description of $operationId", (operation) => {
   it("describes the operation and its access", () => {
     expect(operation.summary).toMatch(/^[A-Z].*[^.]$/);
-    expect(operation.description).toMatch(
+    const { description, "x-access": access } = operation;
+    expect(access).toMatch(
       operation.security?.length === 0
-        ? /Needs no key\.$/
-        : /(Requires (the key of|the permission) .*|Any valid key is accepted)\.$/,
+        ? /^Needs no key\.$/
+        : /^(Requires (the key of|the permission) .*|Any valid key is accepted)\.$/,
     );
+    expect(description.slice(-access.length)).toBe(access);
   });
 
   it("has an example of every parameter and of the body", () => {

@@ -199,7 +199,9 @@ export function createOperations({ contract, schemas, problems, headerFields }: 
       operationId: method.localName + (http.verb === main?.verb ? "" : capitalize(http.verb)),
       tags: [tag],
       summary,
+      // Ends with who may call it, because few tools show extensions.
       description: paragraphs(rest, describeAccess(contract, method)),
+      "x-access": describeAccess(contract, method),
       security: describeSecurity(contract, method),
       "x-required-permission": contract.access(method).permission,
       "x-callers": getCallers(contract, method),

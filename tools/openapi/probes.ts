@@ -7,6 +7,8 @@ export const probesTag: Json = {
   description: "For operators and tools. They need no key.",
 };
 
+const access = "Needs no key.";
+
 /** The paths that are plain HTTP and not in the protos. */
 export function createProbes(problems: Problems): Json {
   const probe = (operation: Probe): Json => ({
@@ -14,7 +16,8 @@ export function createProbes(problems: Problems): Json {
       operationId: operation.operationId,
       tags: [probesTag.name],
       summary: operation.summary,
-      description: `${operation.description} Needs no key.`,
+      description: `${operation.description} ${access}`,
+      "x-access": access,
       security: [],
       responses: {
         200: {

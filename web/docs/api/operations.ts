@@ -124,7 +124,9 @@ interface OperationObject {
   readonly operationId: string;
   readonly tags: readonly string[];
   readonly summary: string;
+  /** Ends with `x-access`. */
   readonly description: string;
+  readonly "x-access": string;
   readonly security?: readonly SecurityRequirement[];
   readonly parameters?: readonly Parameter[];
   readonly requestBody?: RequestBodyObject;
@@ -156,8 +158,8 @@ function createOperation(
   path: string,
   object: OperationObject,
 ): Operation {
-  const { operationId, summary, parameters = [], responses } = object;
-  const { description, access } = splitDescription(object.description);
+  const { operationId, summary, "x-access": access, parameters = [], responses } = object;
+  const description = object.description.slice(0, -access.length).trim();
   const [status = "", success] =
     Object.entries(responses).find(([status]) => status.startsWith("2")) ?? [];
   const media = success?.content?.["application/json"];
@@ -177,14 +179,6 @@ function createOperation(
       status >= "400" ? listErrors(document, status, response) : [],
     ),
   };
-}
-
-const accessSentence = /(?:Requires the |Any valid key |Needs no key)[^\n]*$/;
-
-/** The description ends with a sentence about access. */
-function splitDescription(text: string): { description: string; access: string } {
-  const start = text.search(accessSentence);
-  return { description: text.slice(0, start).trim(), access: text.slice(start) };
 }
 
 function keyHeaders(
