@@ -15,8 +15,8 @@ import {
   type FilterFieldProps,
 } from "../lists/filters.js";
 import { type ChangeParams, useListParams } from "../lists/list-params.js";
-import { serviceNow } from "../sign-in/connection.js";
 import { TextField } from "../ui/fields.js";
+import { serviceNow } from "../ui/service-clock.js";
 import { formatExact, toLocalInput } from "../ui/time.js";
 import { kindInWords } from "./event-words.js";
 

@@ -5,7 +5,7 @@ import { choicesOf } from "../../../src/contract/fields.js";
 import { mayContainKey, minForeignKeyLength } from "../../../src/contract/key-text.js";
 import { dayMs, minuteMs } from "../../common/units.js";
 import { type ChangeParams, useListParams } from "../lists/list-params.js";
-import { serviceNow } from "../sign-in/connection.js";
+import { serviceNow } from "../ui/service-clock.js";
 import { isUuid } from "./application-display.js";
 
 const { field } = ListApplicationsRequestSchema;

@@ -1,10 +1,10 @@
 import { createContext, type ReactNode, Suspense, useContext, useState } from "react";
 import { flushSync } from "react-dom";
 import type { Application } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { lazyComponent } from "../shell/lazy.js";
 import { Button, CopyButton } from "../ui/buttons.js";
 import { Dialog } from "../ui/dialog.js";
 import { Notice, Skeleton } from "../ui/display.js";
+import { lazyComponent } from "../ui/lazy.js";
 import { LeaveGuard } from "../ui/leave-guard.js";
 import { ErrorBoundary } from "../ui/page.js";
 

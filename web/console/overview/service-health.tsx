@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
-import { callTimeoutMs } from "../sign-in/connection.js";
 import { Badge, Card, DescriptionList } from "../ui/display.js";
+import { callTimeoutMs } from "../ui/outage.js";
 
 const refetchInterval = 10_000;
 

@@ -12,8 +12,8 @@ import { Link, useLocation } from "wouter";
 import { useAccess } from "../sign-in/signed-in-key.js";
 import { IconButton, iconSize } from "../ui/buttons.js";
 import { Kbd, Logo } from "../ui/display.js";
+import { lazyComponent, preloadComponents } from "../ui/lazy.js";
 import { ErrorBoundary } from "../ui/page.js";
-import { lazyComponent, preloadComponents } from "./lazy.js";
 import { pageAt, sectionsFor } from "./pages.js";
 import { modifierKey, useShortcuts } from "./shortcuts.js";
 

@@ -9,9 +9,10 @@ import { Button } from "../ui/buttons.js";
 import { Logo } from "../ui/display.js";
 import { Checkbox, KeyField } from "../ui/fields.js";
 import { leavePage } from "../ui/leave-guard.js";
+import { retryDelayMs } from "../ui/outage.js";
 import { Problem } from "../ui/page.js";
 import { dismissToasts } from "../ui/toast.js";
-import { connect, createQueries, retryDelayMs } from "./connection.js";
+import { connect, createQueries } from "./connection.js";
 import { AccessProvider } from "./signed-in-key.js";
 
 const invalidKeyNotice =

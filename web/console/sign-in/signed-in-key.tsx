@@ -4,7 +4,8 @@ import { useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext, useEffect, useRef } from "react";
 import { AccessService, type WhoAmIResponse } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { heldPermissions } from "../../../src/contract/grants.js";
-import { retryDelayMs, serviceNow, useOutage } from "./connection.js";
+import { retryDelayMs, useOutage } from "../ui/outage.js";
+import { serviceNow } from "../ui/service-clock.js";
 
 /** The signed-in key and its permissions. */
 export interface Access {

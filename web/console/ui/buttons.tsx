@@ -1,8 +1,9 @@
+import { Portal } from "@ark-ui/react/portal";
+import { Tooltip as Ark } from "@ark-ui/react/tooltip";
 import { Check, Copy, type LucideIcon } from "lucide-react";
-import { type ComponentProps, type ReactNode, useState } from "react";
+import { type ComponentProps, type ReactElement, type ReactNode, useState } from "react";
 import { Link } from "wouter";
 import { copy as copyToClipboard } from "../../common/clipboard.js";
-import { Tooltip } from "./tooltip.js";
 
 interface ButtonLook {
   /** `primary` once per view, `danger` for actions that revoke or delete, `quiet` inside other elements. */
@@ -77,6 +78,29 @@ export function IconButton({ icon: Icon, label, ...rest }: IconButtonProps) {
     </Tooltip>
   );
 }
+
+interface TooltipProps {
+  readonly text: string;
+  /** The element that has the tooltip. It must have its own accessible name. */
+  readonly children: ReactElement;
+}
+
+/** A short text beside an element while the pointer or the focus is on it. */
+function Tooltip({ text, children }: TooltipProps) {
+  return (
+    <Ark.Root openDelay={400} closeDelay={0} lazyMount unmountOnExit positioning={tooltipPosition}>
+      <Ark.Trigger asChild>{children}</Ark.Trigger>
+      <Portal>
+        {/* It repeats the accessible name. */}
+        <Ark.Positioner aria-hidden>
+          <Ark.Content className="tooltip">{text}</Ark.Content>
+        </Ark.Positioner>
+      </Portal>
+    </Ark.Root>
+  );
+}
+
+const tooltipPosition = { placement: "top", gutter: 6 } as const;
 
 interface CopyButtonProps {
   readonly text: string;

@@ -1,8 +1,8 @@
 import { type FormEvent, type ReactNode, Suspense } from "react";
-import { lazyComponent } from "../shell/lazy.js";
 import { Button } from "./buttons.js";
 import type { DialogProps } from "./dialog-window.js";
 import { useAction } from "./hooks.js";
+import { lazyComponent } from "./lazy.js";
 import { Problem } from "./page.js";
 
 const DialogWindow = lazyComponent(() => import("./dialog-window.js"));

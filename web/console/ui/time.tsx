@@ -1,8 +1,8 @@
 import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
 import { useSyncExternalStore } from "react";
 import { dayMs } from "../../common/units.js";
-import { serviceNow } from "../sign-in/connection.js";
 import { formatCountdown, formatRelative } from "./duration.js";
+import { serviceNow } from "./service-clock.js";
 
 /** Local time in the format of datetime-local inputs. */
 export function toLocalInput(date: Date): string {

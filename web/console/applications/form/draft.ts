@@ -9,7 +9,7 @@ import {
 } from "../../../../gen/latchkey/v1/application_service_pb.js";
 import { maskableFields } from "../../../../src/contract/fields.js";
 import type { ApplicationType } from "../../../../src/contract/grants.js";
-import { serviceNow } from "../../sign-in/connection.js";
+import { serviceNow } from "../../ui/service-clock.js";
 import { type Expiry, fromExpiry, isSameExpiry, noExpiry, toExpiry } from "./expiry-field.js";
 import { fromPairs, type Pair, toPairs } from "./metadata-field.js";
 

@@ -14,7 +14,8 @@ import {
   SessionService,
 } from "../../../../gen/latchkey/v1/session_service_pb.js";
 import { hourMs } from "../../../common/units.js";
-import { connect, serviceNow } from "../../sign-in/connection.js";
+import { connect } from "../../sign-in/connection.js";
+import { serviceNow } from "../../ui/service-clock.js";
 import { demoNames } from "./demo-names.js";
 import { type Exchange, perform } from "./exchange.js";
 

@@ -1,5 +1,5 @@
 import { type ComponentType, type LazyExoticComponent, lazy } from "react";
-import { callTimeoutMs, retryDelayMs, setOutage } from "../sign-in/connection.js";
+import { callTimeoutMs, retryDelayMs, setOutage } from "./outage.js";
 
 // biome-ignore lint/suspicious/noExplicitAny: pages have different props.
 type AnyComponent = ComponentType<any>;

@@ -10,15 +10,14 @@ import {
 import { useTransport } from "@connectrpc/connect-query";
 import { createConnectTransport } from "@connectrpc/connect-web";
 import { QueryClient } from "@tanstack/react-query";
-import { useMemo, useSyncExternalStore } from "react";
+import { useMemo } from "react";
 import { retryCalls, sendKey } from "../../../src/contract/client-interceptors.js";
 import { problemOf } from "../../../src/contract/problem-report.js";
 import { keyHeader } from "../../common/key-header.js";
+import { callTimeoutMs, type Outage, retryDelayMs, setOutage } from "../ui/outage.js";
+import { syncServiceClock } from "../ui/service-clock.js";
 
 export const serviceUrl = location.origin;
-
-/** A dead connection reports no error, so calls need a timeout. */
-export const callTimeoutMs = 10_000;
 
 interface ConnectionOptions {
   readonly key: string;
@@ -79,9 +78,6 @@ function watchCalls(onKeyRefused: ConnectionOptions["onKeyRefused"]): Intercepto
   }
 }
 
-/** Why calls fail: no connection, no response, or a response that says so, such as an overload. */
-type Outage = "unreachable" | "silent" | "unavailable";
-
 function outageOf(error: ConnectError, cause: unknown): Outage | undefined {
   if (cause instanceof DOMException && cause.name === "TimeoutError") {
     return "silent";
@@ -124,60 +120,4 @@ export function createQueries(): QueryClient {
 export function useClient<Service extends DescService>(service: Service): Client<Service> {
   const transport = useTransport();
   return useMemo(() => createClient(service, transport), [service, transport]);
-}
-
-/** Delay between retries while the service is unreachable. */
-export const retryDelayMs = 2_000;
-
-let outage: Outage | undefined;
-const listeners = new Set<() => void>();
-
-/** Records whether the last call reached the service. */
-export function setOutage(now: Outage | undefined): void {
-  if (now !== outage) {
-    outage = now;
-    for (const listener of listeners) {
-      listener();
-    }
-  }
-}
-
-function listen(listener: () => void): () => void {
-  listeners.add(listener);
-  return () => listeners.delete(listener);
-}
-
-export function useOutage(): Outage | undefined {
-  return useSyncExternalStore(listen, () => outage);
-}
-
-/** Shown while the service is unavailable. */
-export function OutageNotice() {
-  const current = useOutage();
-  return (
-    <div role="status" className="outage-notice" data-shown={current !== undefined}>
-      {current === "unreachable" && "The service cannot be reached. Retrying…"}
-      {current === "silent" && "The service does not respond. Retrying…"}
-      {current === "unavailable" && "The service is busy, or its store does not respond. Retrying…"}
-    </div>
-  );
-}
-
-let clockOffset = 0;
-
-/**
- * Reads the clock of the service from the Date header, because the local clock may differ. The
- * header has whole seconds, so it only limits the offset.
- */
-function syncServiceClock(headers: Headers, sentAt: number): void {
-  const date = Date.parse(headers.get("date") ?? "");
-  if (!Number.isNaN(date)) {
-    const [min, max] = [date - Date.now(), date + 1_000 - sentAt];
-    clockOffset = Math.min(Math.max(clockOffset, min), max);
-  }
-}
-
-/** The current time of the service, accurate to about a second. */
-export function serviceNow(): number {
-  return Date.now() + clockOffset;
 }
