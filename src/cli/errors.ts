@@ -1,3 +1,4 @@
+import { CommanderError } from "commander";
 import { escapeUnprintable } from "../lib/terminal.js";
 import { wrapText } from "./text.js";
 
@@ -34,8 +35,12 @@ export class CommandError extends Error {
   }
 }
 
-/** Prints an error on stderr and sets the exit code. */
+/** Prints an error on stderr, unless commander has printed it, and sets the exit code. */
 export function reportError(thrown: unknown): void {
+  if (thrown instanceof CommanderError) {
+    process.exitCode = exitCodes[thrown.exitCode === 0 ? "success" : "usage"].code;
+    return;
+  }
   const { message, hint, exit } = toReportable(thrown);
   const lines = message.split("\n").map((line) => `latchkey: ${line}`);
   for (const line of [...lines, ...(hint ? hint.split("\n") : [])]) {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { PassThrough, Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll } from "@jest/globals";
-import { type Command, CommanderError } from "commander";
+import type { Command } from "commander";
 import { addClientCommands } from "../../src/cli/commands.js";
 import { exitCodes, reportError } from "../../src/cli/errors.js";
 import { createProgram } from "../../src/cli/program.js";
@@ -90,7 +90,7 @@ async function runInProcess(
   const { exitCode } = process;
   process.exitCode = undefined;
   try {
-    await createFullProgram().parseAsync(args, { from: "user" }).catch(handleError);
+    await createFullProgram().parseAsync(args, { from: "user" }).catch(reportError);
     const code = Number(process.exitCode ?? exitCodes.success.code);
     stdout.end();
     stderr.end();
@@ -98,15 +98,6 @@ async function runInProcess(
   } finally {
     process.exitCode = exitCode;
     restore();
-  }
-}
-
-/** The same as in src/cli/main.ts. */
-function handleError(error: Error): void {
-  if (error instanceof CommanderError) {
-    process.exitCode = error.exitCode === 0 ? exitCodes.success.code : exitCodes.usage.code;
-  } else {
-    reportError(error);
   }
 }
 
