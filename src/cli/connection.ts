@@ -1,16 +1,11 @@
 import type { ClientEnvironment } from "./environment.js";
 import { header, parseText, serviceUrl } from "./option-values.js";
-import { defaultUrl } from "./options.js";
+import { defaultUrl, type NewConnectionFlags } from "./options.js";
 import { getProfile, type Profile, type Profiles } from "./profiles-file.js";
 
 /** The options of every command that calls the service. */
-export interface ConnectionFlags {
-  readonly url?: string;
+export interface ConnectionFlags extends NewConnectionFlags {
   readonly profile?: string;
-  readonly keyFile?: string;
-  readonly keyHeader?: string;
-  /** Milliseconds. */
-  readonly timeout: number;
 }
 
 export interface Connection {

@@ -10,23 +10,18 @@ import { listNamed } from "./apps/application.js";
 import { callService, readKey, verifyKey } from "./client.js";
 import { CommandError } from "./errors.js";
 import { parseText, serviceUrl } from "./option-values.js";
-import { defaultUrl } from "./options.js";
+import { defaultUrl, type NewConnectionFlags } from "./options.js";
 import { createOutput, type Output, type OutputFlags } from "./output.js";
 import { profileHint, saveProfile } from "./profile.js";
 import { type Profile, type Profiles, readProfiles } from "./profiles-file.js";
 import { isInteractive, promptWithDefault } from "./prompt.js";
 
-interface InitFlags extends OutputFlags {
-  readonly url?: string;
-  readonly keyFile?: string;
-  readonly keyHeader?: string;
+interface InitFlags extends OutputFlags, NewConnectionFlags {
   /** The name of the profile. */
   readonly profile?: string;
   /** The name of the application. */
   readonly name?: string;
   readonly write?: boolean;
-  /** Milliseconds. */
-  readonly timeout: number;
 }
 
 /** With both, the example can check its own key, which is then allowed. */

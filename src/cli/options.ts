@@ -96,6 +96,15 @@ export function withConnection(command: Command): Command {
 
 export const defaultUrl = "http://localhost:8080";
 
+/** The options of {@link withNewConnection}. */
+export interface NewConnectionFlags {
+  readonly url?: string;
+  readonly keyFile?: string;
+  readonly keyHeader?: string;
+  /** Milliseconds. */
+  readonly timeout: number;
+}
+
 /** The options of a command that saves a connection. */
 export function withNewConnection(command: Command): Command {
   return withJson(command)

@@ -7,6 +7,7 @@ import { profileName } from "./option-values.js";
 import {
   addExample,
   defaultUrl,
+  type NewConnectionFlags,
   profileArgument,
   withJson,
   withNewConnection,
@@ -68,12 +69,7 @@ export function addProfileCommands(program: Command): void {
   addExample(withJson(remove), "latchkey profile rm staging");
 }
 
-interface AddFlags extends OutputFlags {
-  readonly url?: string;
-  readonly keyFile?: string;
-  readonly keyHeader?: string;
-  /** Milliseconds. */
-  readonly timeout: number;
+interface AddFlags extends OutputFlags, NewConnectionFlags {
   readonly replace?: boolean;
   readonly check: boolean;
 }

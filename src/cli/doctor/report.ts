@@ -1,4 +1,4 @@
-import { escapeUnprintable } from "../../lib/terminal.js";
+import { countOf, escapeUnprintable } from "../../lib/terminal.js";
 import type { Display } from "../output.js";
 import { padText, wrapText } from "../text.js";
 
@@ -48,6 +48,5 @@ export function formatReport(findings: readonly Finding[], display: Display): st
 
 function formatSummary(findings: readonly Finding[]): string {
   const count = (state: Finding["state"]) => findings.filter((it) => it.state === state).length;
-  const [fails, warns] = [count("fail"), count("warn")];
-  return `${fails} failed, ${warns} ${warns === 1 ? "warning" : "warnings"}, ${count("ok")} passed`;
+  return `${count("fail")} failed, ${countOf(count("warn"), "warning")}, ${count("ok")} passed`;
 }

@@ -1,3 +1,4 @@
+import { countOf, formatCount } from "../../lib/terminal.js";
 import type { DataFileStatus, FolderStatus } from "../../store/lmdb/folder.js";
 import type {
   ClockStatus,
@@ -61,7 +62,7 @@ function layoutFinding({ error, schema, supportedSchema }: DataFileStatus, path:
 }
 
 function diskFinding({ freeBytes }: FolderStatus): Finding {
-  const found = `${Math.floor(freeBytes / megabyte).toLocaleString("en-US")} MB free`;
+  const found = `${formatCount(Math.floor(freeBytes / megabyte))} MB free`;
   const fix = "Free space on the disk of DATA_DIR. Writes fail without it.";
   if (freeBytes < criticalSpace) {
     return fail("disk", found, fix);
@@ -97,7 +98,7 @@ function checkManagers(expirations: readonly ManagerExpiration[] | undefined): F
         ...findings,
         warn(
           "managers",
-          `the last manager expires in ${unlisted} more ${unlisted === 1 ? "tenant" : "tenants"}`,
+          `the last manager expires in ${countOf(unlisted, "more tenant")}`,
           "Create another manager in each of them.",
         ),
       ];
