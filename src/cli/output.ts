@@ -145,23 +145,19 @@ function formatDuration(milliseconds: number): string {
   return `${Math.max(1, Math.round(seconds / size))}${unit}`;
 }
 
-export function formatRelativeTime(
-  time: Timestamp | undefined,
-  now = Date.now(),
-  absent = "–",
-): string {
+export function formatRelativeTime(time: Timestamp | undefined, absent = "–"): string {
   if (!time) {
     return absent;
   }
-  const distance = timestampMs(time) - now;
+  const distance = timestampMs(time) - Date.now();
   if (distance > 0) {
     return `in ${formatDuration(distance)}`;
   }
   return distance > -second ? "just now" : `${formatDuration(-distance)} ago`;
 }
 
-export function formatTime(time: Timestamp | undefined, now = Date.now()): string | undefined {
-  return time && `${formatUtcTime(time)} (${formatRelativeTime(time, now)})`;
+export function formatTime(time: Timestamp | undefined): string | undefined {
+  return time && `${formatUtcTime(time)} (${formatRelativeTime(time)})`;
 }
 
 /** For example `2026-01-31 12:00:00Z`, which options accept too. */

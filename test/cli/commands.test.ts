@@ -277,7 +277,7 @@ describe("applications", () => {
       expect(stderr).toMatch(/"Short".*Not a terminal; pass --yes to confirm\./);
     }
     expect((await runAsAdmin(["apps", "rotate", "Short"])).stderr).toMatch(
-      /^Rotating .* The current key stays valid for 1d\.\n.*\nThe previous key stays valid for 1d\./,
+      /^The key is shown only once\. .*\nThe previous key stays valid for 1d\..*\n$/,
     );
     const { data: rotated } = await runJson(["apps", "keys", "Short"]);
     expect(Date.parse(rotated[1].expires_at) - Date.parse(rotated[0].created_at)).toBe(86_400_000);

@@ -123,7 +123,7 @@ export const applicationColumns: readonly Column<Application>[] = [
   { title: "EXPIRES", text: (it) => formatRelativeTime(it.expiresAt), optional: true },
   {
     title: "LAST USED",
-    text: (it) => formatRelativeTime(it.lastUsedAt, Date.now(), "never"),
+    text: (it) => formatRelativeTime(it.lastUsedAt, "never"),
     optional: true,
   },
   { title: "PERMISSIONS", text: formatPermissions, shrinkTo: 12, optional: true },

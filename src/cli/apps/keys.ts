@@ -102,7 +102,7 @@ const keyColumns: readonly Column<ApplicationKey>[] = [
   { title: "EXPIRES", text: ({ expiresAt }) => formatRelativeTime(expiresAt) },
   {
     title: "LAST USED",
-    text: ({ lastUsedAt }) => formatRelativeTime(lastUsedAt, Date.now(), "never"),
+    text: ({ lastUsedAt }) => formatRelativeTime(lastUsedAt, "never"),
   },
 ];
 
@@ -144,10 +144,6 @@ export async function rotateKey(reference: string, flags: RotateFlags): Promise<
     const { id, name, version } = await findApplication(context, reference);
     if (grace === false) {
       await confirm(`The current keys of "${name}" will stop working immediately.`, flags);
-    } else {
-      output.note(
-        `Rotating the key of "${name}". The current key stays valid for ${formatExactDuration(grace)}.`,
-      );
     }
     const gracePeriod = grace === false ? {} : { gracePeriod: durationFromMs(grace) };
     // Fails if it changed after the prompt showed it.
