@@ -5,11 +5,11 @@ import { keyHeader } from "../../common/key-header.js";
 import { exampleOrigin } from "./operations.js";
 import type { OpenDialog } from "./try/try-dialog.js";
 
-nameThisService();
+fillInServiceAddress();
 setUpTryButtons();
 
-/** The page is built for every service: replaces the address and the key header in its samples. */
-function nameThisService(): void {
+/** Replaces the example origin and key header in the samples. The page is built for every service. */
+function fillInServiceAddress(): void {
   const texts = document.createTreeWalker(
     document.getElementById("content") as Node,
     NodeFilter.SHOW_TEXT,

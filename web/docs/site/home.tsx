@@ -23,12 +23,7 @@ export function createHomePage(
   };
 }
 
-const allSamples = createGuardSamples({ origin: exampleOrigin, permission: "token:read" });
-/** TypeScript first, because it uses the guard. */
-const guardSamples = [
-  ...allSamples.filter(({ language }) => language === "typescript"),
-  ...allSamples.filter(({ language }) => language !== "typescript"),
-];
+const guardSamples = createGuardSamples({ origin: exampleOrigin, permission: "token:read" });
 
 /** A card has a title and a text. */
 function removeColons(html: string): string {

@@ -37,7 +37,7 @@ export interface PageAssets {
   readonly searchIndex: string;
 }
 
-const sites: readonly NavigationLink[] = [
+const topLinks: readonly NavigationLink[] = [
   { title: "Docs", url: "/docs" },
   { title: "API reference", url: "/docs/api" },
   { title: "Proto reference", url: "/docs/proto" },
@@ -107,8 +107,8 @@ function TopBar({ url, logo, searchIndex }: TopBarProps) {
         <img src={logo} alt="" width="24" height="24" />
         Latchkey
       </a>
-      <nav aria-label="Sites">
-        <SiteLinks url={url} />
+      <nav aria-label="Main">
+        <TopLinks url={url} />
       </nav>
       {/* Controls that need script are hidden until it runs. */}
       <button
@@ -131,16 +131,16 @@ function TopBar({ url, logo, searchIndex }: TopBarProps) {
   );
 }
 
-function SiteLinks({ url }: { readonly url: string }) {
-  const current = sites.findLast((site) => `${url}/`.startsWith(`${site.url}/`));
-  return sites.map((site) => (
+function TopLinks({ url }: { readonly url: string }) {
+  const current = topLinks.findLast((link) => `${url}/`.startsWith(`${link.url}/`));
+  return topLinks.map((link) => (
     <a
-      key={site.url}
-      className="site-link"
-      href={site.url}
-      aria-current={site === current ? "true" : undefined}
+      key={link.url}
+      className="top-link"
+      href={link.url}
+      aria-current={link === current ? "true" : undefined}
     >
-      {site.title}
+      {link.title}
     </a>
   ));
 }
@@ -150,7 +150,7 @@ function Sidebar({ page: { url, parent, sidebar, filter } }: { readonly page: Pa
   return (
     <nav id="sidebar" className="sidebar" aria-label="Pages" popover="auto">
       <div className="sidebar-top">
-        <SiteLinks url={url} />
+        <TopLinks url={url} />
         <button
           className="icon-button"
           type="button"
