@@ -51,7 +51,7 @@ export interface Body {
   readonly examples: readonly { readonly name: string; readonly value: unknown }[];
 }
 
-export interface SuccessResponse {
+interface SuccessResponse {
   readonly status: string;
   readonly description: string;
   /** Absent if the response has no body. */
@@ -247,7 +247,7 @@ function toWords(name: string): string[] {
 }
 
 /** The values of a call. */
-export interface CallValues {
+interface CallValues {
   /** By the names of the parameters. Empty texts are not sent. Commas separate the items of a list. */
   readonly parameters: Readonly<Record<string, string>>;
   readonly body?: unknown;
@@ -288,12 +288,15 @@ export function createCall(
   };
 }
 
+/** Stands for the key of a client in samples. */
+export const exampleClientKey = "CLIENT_KEY";
+
 /** Creates a call with the examples of the document. */
 export function createExampleCall(operation: Operation, origin: string): SampleCall {
   const required = operation.parameters.filter((parameter) => parameter.required);
   return createCall(operation, origin, {
     parameters: Object.fromEntries(required.map(({ name, example }) => [name, String(example)])),
     body: operation.body?.examples[0]?.value,
-    clientKey: "CLIENT_KEY",
+    clientKey: exampleClientKey,
   });
 }

@@ -4,8 +4,9 @@ import { openapi } from "../../../gen/openapi.js";
 import { problemUri } from "../../../src/contract/problems.js";
 import { json, printValue } from "../../../src/contract/samples/call.js";
 import { createSamples } from "../../../src/contract/samples/samples.js";
-import { MethodBadge, type Page } from "../site/layout.js";
+import type { Page } from "../site/layout.js";
 import type { Section } from "../site/markdown.js";
+import { Code, MethodBadge, Status } from "./elements.js";
 import { Markdown } from "./markdown.js";
 import {
   createExampleCall,
@@ -18,7 +19,7 @@ import {
   type Schema,
   type Service,
 } from "./operations.js";
-import { Code, SampleTabs } from "./sample-tabs.js";
+import { SampleTabs } from "./sample-tabs.js";
 import { Description, fieldsOf, Properties, Property } from "./schema.js";
 
 const document = openapi as OpenApiDocument;
@@ -289,8 +290,4 @@ function ResponseExample({ operation: { response } }: { readonly operation: Oper
       )}
     </div>
   );
-}
-
-function Status({ status }: { readonly status: string }) {
-  return <span className={`status ${status < "400" ? "good" : "bad"}`}>{status}</span>;
 }

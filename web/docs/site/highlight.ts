@@ -14,6 +14,7 @@ for (const [name, language] of Object.entries(languages)) {
   hljs.registerLanguage(name, language);
 }
 hljs.registerAliases("js", { languageName: "typescript" });
+hljs.registerAliases("curl", { languageName: "bash" });
 
 /** With few keywords, because others are also arguments, such as in `--type` and `token:read`. */
 function shell(api: HLJSApi): Language {

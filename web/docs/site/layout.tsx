@@ -1,6 +1,7 @@
 import { ArrowLeft, ArrowRight, Menu, Monitor, Moon, Search, Sun, X } from "lucide-react";
 import type { ReactNode } from "react";
 import { renderToStaticMarkup } from "react-dom/server";
+import { MethodBadge } from "../api/elements.js";
 import type { Heading, Section } from "./markdown.js";
 import type { NavigationGroup, NavigationLink } from "./navigation.js";
 
@@ -208,10 +209,6 @@ function Links({ links, current, url }: LinksProps) {
 }
 
 /** The method of an operation. */
-export function MethodBadge({ method }: { readonly method: string }) {
-  return <span className={`method ${method.toLowerCase()}`}>{method}</span>;
-}
-
 function describeCurrent(link: string, current: string, url: string): "page" | "true" | undefined {
   return link === url ? "page" : link === current ? "true" : undefined;
 }

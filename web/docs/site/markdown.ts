@@ -28,7 +28,7 @@ export interface RenderedMarkdown {
 
 /** The URL of a link or image, or the path of a file that is not on the site. */
 export type Target = { readonly url: string } | { readonly file: string };
-export type ResolveLink = (target: string) => Target;
+type ResolveLink = (target: string) => Target;
 
 /**
  * The code blocks after this comment show the same in several languages. Some can be inside a

@@ -20,7 +20,7 @@ export interface NavigationGroup {
 }
 
 /** A page of the contents. */
-export interface ContentsLink extends NavigationLink {
+interface ContentsLink extends NavigationLink {
   /** The path in the repository. */
   readonly file: string;
   readonly summary: string;

@@ -19,7 +19,7 @@ const protoFile = "gen/proto.md";
 const readmeFile = "README.md";
 
 /** Returns the URL of an image of the repository. */
-export type ImageUrl = (file: string) => string;
+type ImageUrl = (file: string) => string;
 
 function readText(file: string): string {
   return readFileSync(join(repository, file), "utf8");

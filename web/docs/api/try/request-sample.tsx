@@ -4,7 +4,7 @@ import type { SampleCall } from "../../../../src/contract/samples/call.js";
 import { createSamples, type Sample } from "../../../../src/contract/samples/samples.js";
 import { copy } from "../../../common/clipboard.js";
 import { storedLanguage } from "../../code-blocks.js";
-import { CodeView } from "./code-view.js";
+import { Code } from "../elements.js";
 
 /** The call as a program in the chosen language. The key is not part of it. */
 export function RequestSample({ call }: { readonly call: SampleCall }) {
@@ -29,7 +29,9 @@ export function RequestSample({ call }: { readonly call: SampleCall }) {
         </select>
         <CopyButton text={code} />
       </div>
-      <CodeView code={code} language={language === "curl" ? "bash" : language} />
+      <div className="code">
+        <Code code={code} language={language} />
+      </div>
     </section>
   );
 }

@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { problemUri } from "../../../../src/contract/problems.js";
 import { json, printValue, type SampleCall } from "../../../../src/contract/samples/call.js";
-import { CodeView } from "./code-view.js";
+import { Code, Status } from "../elements.js";
 import { CopyButton } from "./request-sample.js";
 
 /** The response to a call, or why there is none. */
@@ -47,9 +47,7 @@ export function ResponseView({ result }: { readonly result: CallResult | "pendin
         Response
         {result && result !== "pending" && "status" in result && (
           <>
-            <span className={`status ${result.status < 400 ? "good" : "bad"}`}>
-              {result.status}
-            </span>
+            <Status status={result.status} />
             <span className="type">{result.duration} ms</span>
             <CopyButton text={result.text} />
           </>
@@ -81,7 +79,9 @@ function ResponseContent({ result }: { readonly result: CallResult | "pending" |
       {full === "" ? (
         <p className="no-body">No body</p>
       ) : (
-        <CodeView code={showsKeys ? full : masked} language="json" />
+        <div className="code">
+          <Code code={showsKeys ? full : masked} language="json" />
+        </div>
       )}
       {masked !== full && (
         <button type="button" className="show-keys" onClick={() => setShowsKeys(!showsKeys)}>

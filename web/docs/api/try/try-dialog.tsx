@@ -2,7 +2,14 @@ import "./try.css";
 import { X } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
 import { createRoot } from "react-dom/client";
-import { createCall, listServices, type OpenApiDocument, type Operation } from "../operations.js";
+import { MethodBadge } from "../elements.js";
+import {
+  createCall,
+  exampleClientKey,
+  listServices,
+  type OpenApiDocument,
+  type Operation,
+} from "../operations.js";
 import { RequestForm, type RequestValues, startValues } from "./request-form.js";
 import { RequestSample } from "./request-sample.js";
 import { type CallResult, ResponseView, sendCall } from "./response-view.js";
@@ -44,7 +51,7 @@ function TryDialog({ operation }: { readonly operation: Operation }) {
   const call = createCall(operation, location.origin, {
     parameters: values.parameters,
     body: values.body.value,
-    clientKey: values.clientKey && "CLIENT_KEY",
+    clientKey: values.clientKey && exampleClientKey,
   });
 
   useEffect(() => dialog.current?.showModal(), []);
@@ -76,8 +83,7 @@ function TryDialog({ operation }: { readonly operation: Operation }) {
     <dialog ref={dialog} className="try" aria-labelledby="try-title">
       <header className="try-top">
         <h2 id="try-title">
-          <span className={`method ${operation.method.toLowerCase()}`}>{operation.method}</span>{" "}
-          {operation.title}
+          <MethodBadge method={operation.method} /> {operation.title}
         </h2>
         <button
           type="button"

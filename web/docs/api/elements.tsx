@@ -1,20 +1,23 @@
 import type { ReactNode } from "react";
-import { highlight } from "../../site/highlight.js";
+import { highlight } from "../site/highlight.js";
 
-interface CodeViewProps {
-  readonly code: string;
-  readonly language: string;
+/** Elements that the page of the reference and its dialog share. */
+
+export function MethodBadge({ method }: { readonly method: string }) {
+  return <span className={`method ${method.toLowerCase()}`}>{method}</span>;
+}
+
+export function Status({ status }: { readonly status: number | string }) {
+  return <span className={`status ${Number(status) < 400 ? "good" : "bad"}`}>{status}</span>;
 }
 
 /** Highlighted code. */
-export function CodeView({ code, language }: CodeViewProps) {
+export function Code({ code, language }: { readonly code: string; readonly language: string }) {
   return (
-    <div className="code">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region needs focus. */}
-      <pre tabIndex={0}>
-        <code>{toNodes(highlight(code, language))}</code>
-      </pre>
-    </div>
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls it.
+    <pre tabIndex={0}>
+      <code>{toNodes(highlight(code, language))}</code>
+    </pre>
   );
 }
 
