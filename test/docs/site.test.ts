@@ -206,6 +206,11 @@ describe("the search index", () => {
     ["rotate_key", "/docs/guides/rotate-a-key"],
     ["TRUSTED_PROXIES", "/docs/reference/settings#network-and-tls"],
     ["kubernets", "/docs/guides/deploy#kubernetes"],
+    // The usual name of an error, and its title.
+    ["unauthorized", "/docs/errors/unauthenticated"],
+    ["a valid signature is required", "/docs/errors/invalid_signature"],
+    ["nonce", "/docs/explanation/guarantees#nonces"],
+    ["nonce", "/docs/api#authorize-session"],
   ])("finds %s", (query, url) => {
     const found = findEntries(index, query).map(({ id }) => id);
     expect(found.slice(0, 5)).toContain(url);
@@ -219,6 +224,28 @@ describe("the search index", () => {
     ["settings", "/docs/reference/settings"],
   ])("puts the page whose title has %s first", (query, url) => {
     expect(findEntries(index, query)[0]?.id).toBe(url);
+  });
+
+  it.each([
+    ["POST /sessions", "/docs/api#create-session"],
+    ["get /sessions", "/docs/api#list-sessions"],
+    ["/access/check", "/docs/api#check-access"],
+  ])("puts the operation %s first", (query, url) => {
+    expect(findEntries(index, query)[0]?.id).toBe(url);
+  });
+
+  it.each([401, 403, 409, 429])("puts the errors with the status %s first", (status) => {
+    const codes = Object.keys(problemCatalogue) as ProblemCode[];
+    const expected = codes.filter((code) => problemCatalogue[code].status === status);
+    const found = findEntries(index, String(status)).slice(0, expected.length);
+    expect(found.map(({ id }) => id).sort()).toEqual(expected.map(problemUri).sort());
+  });
+
+  it("does not find errors by the operations that return them", () => {
+    const found = findEntries(index, "nonce").map(({ id }) => id);
+    expect(found).toContain("/docs/errors/nonce_used");
+    expect(found).not.toContain("/docs/errors/unsupported_media_type");
+    expect(found).not.toContain("/docs/errors/body_too_large");
   });
 
   it("finds similar words only if there are no others", () => {

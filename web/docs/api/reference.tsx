@@ -76,6 +76,7 @@ function describeOperation(operation: Operation): Section {
   ];
   return {
     heading: { level: 3, id, text: title },
+    endpoint: `${method} ${path}`,
     names: sent.map(([name]) => name),
     text: plain(text.join(" ")),
   };

@@ -13,22 +13,25 @@ export interface SearchEntry {
   /** The start of the text. */
   readonly excerpt: string;
   readonly text: string;
-  /** The parameters and fields of an operation. */
+  /** The endpoint, parameters and fields of an operation, or the status and title of an error. */
   readonly names: string;
+  /** The method and path of an operation. */
+  readonly endpoint?: string | undefined;
 }
 
 /** The options of the index, for the build and for the page that loads it. */
 export const searchOptions: Options<SearchEntry> = {
   idField: "url",
   fields: ["page", "heading", "names", "text"],
-  storeFields: ["group", "page", "heading", "excerpt"],
+  storeFields: ["group", "page", "heading", "excerpt", "endpoint"],
   searchOptions: {
     boost: { heading: 4, page: 2, names: 2 },
     combineWith: "AND",
     prefix: true,
     weights: { prefix: 0.4, fuzzy: 0.1 },
     // Guides and operations come before the errors and messages that share their words.
-    boostDocument: (url) => (/^\/docs\/(?:proto#|errors\/)/.test(url) ? 0.5 : 1),
+    boostDocument: (url, term) =>
+      /^\/docs\/(?:proto#|errors\/)/.test(url) && !isStatus(term) ? 0.5 : 1,
     tokenize: (text) => wordsIn(text),
     processTerm: (term) => term.toLowerCase(),
   },
@@ -40,8 +43,16 @@ export const searchOptions: Options<SearchEntry> = {
   },
 };
 
-/** Finds entries, best first. */
+/** Finds entries, best first. Operations with the path in the query come before the others. */
 export function findEntries(index: MiniSearch<SearchEntry>, query: string): SearchResult[] {
+  const path = ` ${query.trim().toLowerCase()}`;
+  const hasPath = ({ endpoint }: SearchResult) =>
+    ` ${endpoint ?? ""}`.toLowerCase().endsWith(path) && path.includes("/");
+  const found = findWords(index, query);
+  return [...found.filter(hasPath), ...found.filter((entry) => !hasPath(entry))];
+}
+
+function findWords(index: MiniSearch<SearchEntry>, query: string): SearchResult[] {
   const exact = index.search(query);
   if (exact.length > 0) {
     return exact;
@@ -54,6 +65,10 @@ export function findEntries(index: MiniSearch<SearchEntry>, query: string): Sear
 
 function fuzzy(term: string): number | false {
   return term.length > 4 ? 0.2 : false;
+}
+
+function isStatus(term: string): boolean {
+  return /^[45]\d\d$/.test(term);
 }
 
 /** Words, and names such as `external_id` and `If-Match` as a whole. */

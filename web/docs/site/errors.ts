@@ -1,3 +1,4 @@
+import { STATUS_CODES } from "node:http";
 import { type ProblemCode, problemCatalogue, problemUri } from "../../../src/contract/problems.js";
 import type { Operation } from "../api/operations.js";
 import type { NavigationLink } from "./navigation.js";
@@ -6,6 +7,8 @@ export const errorsFile = "docs/reference/errors.md";
 
 /** The part of the file that the pages of the errors show instead. */
 const remediesHeading = "## What to do";
+/** Search does not find errors by the operations below this heading. */
+export const operationsHeading = "Returned by";
 
 /** The texts about an error in the file, as Markdown. */
 interface ErrorText {
@@ -34,6 +37,8 @@ export const errorLinks: readonly NavigationLink[] = codes.map((code) => ({
 
 interface ErrorPage extends NavigationLink {
   readonly markdown: string;
+  /** What search finds it by, besides its code. */
+  readonly names: readonly string[];
 }
 
 /** Writes a page for each error of the catalogue. */
@@ -52,14 +57,15 @@ export function createErrorPages(file: string, operations: readonly Operation[])
       remediesHeading,
       remedy,
       ...(returning.length > 0
-        ? ["## Returned by", describeOperations(returning, operations)]
+        ? [`## ${operationsHeading}`, describeOperations(returning, operations)]
         : []),
       ...(example ? ["## Example", "Over REST:", renderJson(example)] : []),
       "## Over gRPC and Connect",
       "The error has this `google.rpc.ErrorInfo` among its details:",
       renderJson({ reason: code.toUpperCase(), domain: "latchkey", metadata: { request_id: "…" } }),
     ];
-    return { title: code, url: problemUri(code), markdown: parts.join("\n\n") };
+    const names = [String(status), STATUS_CODES[status] ?? "", title];
+    return { title: code, url: problemUri(code), markdown: parts.join("\n\n"), names };
   });
 }
 

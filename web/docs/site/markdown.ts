@@ -13,8 +13,10 @@ export interface Heading {
 export interface Section {
   readonly heading: Heading;
   readonly text: string;
-  /** The parameters and fields of an operation. */
+  /** The parameters and fields of an operation, or the status and title of an error. */
   readonly names?: readonly string[] | undefined;
+  /** The method and path of an operation. */
+  readonly endpoint?: string | undefined;
 }
 
 export interface RenderedMarkdown {

@@ -2,7 +2,14 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { dirname, extname, normalize } from "node:path/posix";
 import { createApiPage, services } from "../api/reference.js";
-import { createErrorPages, errorLinks, errorsFile, errorUrl, withoutRemedies } from "./errors.js";
+import {
+  createErrorPages,
+  errorLinks,
+  errorsFile,
+  errorUrl,
+  operationsHeading,
+  withoutRemedies,
+} from "./errors.js";
 import { createHomePage } from "./home.js";
 import type { Page } from "./layout.js";
 import {
@@ -87,7 +94,7 @@ export function createPages(imageUrl: ImageUrl): Page[] {
       const page = createPage(link, index);
       return link.file === protoFile ? createProtoPage(page) : page;
     }),
-    ...createErrorPages(readText(errorsFile), operations).map(({ title, url, markdown }) => {
+    ...createErrorPages(readText(errorsFile), operations).map(({ title, url, markdown, names }) => {
       const page = render(errorsFile, markdown);
       return {
         ...page,
@@ -96,7 +103,7 @@ export function createPages(imageUrl: ImageUrl): Page[] {
         sidebar: withErrors(sidebar),
         parent: urls.get(errorsFile),
         group: "Errors",
-        sections: mergeSections(page.sections),
+        sections: mergeSections(page.sections, names),
       };
     }),
     createApiPage(),
@@ -142,7 +149,10 @@ function withErrors(sidebar: readonly NavigationGroup[]): NavigationGroup[] {
   }));
 }
 
-/** The whole text of a short page, as one result of a search. */
-function mergeSections([first, ...others]: readonly Section[]): Section[] {
-  return first ? [{ ...first, text: [first, ...others].map(({ text }) => text).join(" ") }] : [];
+/** The text of the page of an error, as one result of a search. */
+function mergeSections(sections: readonly Section[], names: readonly string[]): Section[] {
+  const [first, ...others] = sections.filter(({ heading }) => heading.text !== operationsHeading);
+  return first
+    ? [{ ...first, names, text: [first, ...others].map(({ text }) => text).join(" ") }]
+    : [];
 }

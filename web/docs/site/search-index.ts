@@ -15,13 +15,14 @@ export function createSearchIndex(pages: readonly Page[]): string {
 function entriesOf({ url, title, group, sections = [] }: Page): SearchEntry[] {
   return group === undefined
     ? []
-    : sections.map(({ heading, text, names = [] }) => ({
+    : sections.map(({ heading, text, endpoint, names = [] }) => ({
         url: heading.level === 1 ? url : `${url}#${heading.id}`,
         group,
         page: title,
         heading: heading.level === 1 ? title : heading.text,
         excerpt: text.slice(0, excerptLength),
         text,
-        names: names.join(" "),
+        endpoint,
+        names: [endpoint, ...names].join(" "),
       }));
 }
