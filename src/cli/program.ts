@@ -1,6 +1,6 @@
 import { Command, type ErrorOptions, Option } from "commander";
 import { readSettings, version } from "../config/settings.js";
-import { exitCodes, wrapForStderr } from "./errors.js";
+import { CommandError, exitCodes, wrapForStderr } from "./errors.js";
 import { id, profileName } from "./option-values.js";
 import {
   addExample,
@@ -52,7 +52,8 @@ export function createProgram(): Command {
       },
     })
     .showHelpAfterError("Run with --help for usage.")
-    .exitOverride();
+    .exitOverride()
+    .hook("preAction", (_, command) => refuseEmptyValues(command));
   const demo = program
     .commandsGroup("Get started:")
     .command("demo")
@@ -81,6 +82,20 @@ export function createProgram(): Command {
     "after",
     `${exitCodeHelp()}\n\nRun latchkey COMMAND --help for the options and examples of a command.`,
   );
+}
+
+/** An empty value is a mistake, such as an unset shell variable. Ignored, it would select everything. */
+function refuseEmptyValues(command: Command): void {
+  const options = command.options.filter(
+    (option) =>
+      command.getOptionValueSource(option.attributeName()) === "cli" &&
+      [command.getOptionValue(option.attributeName())].flat().includes(""),
+  );
+  const argument = command.registeredArguments.find((_, at) => command.processedArgs[at] === "");
+  const [empty] = [...options.map(({ long }) => long), ...(argument ? [argument.name()] : [])];
+  if (empty !== undefined) {
+    throw new CommandError(`${empty} must not be empty.`, "usage");
+  }
 }
 
 function addInitCommand(program: Command): void {

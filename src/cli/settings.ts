@@ -29,7 +29,7 @@ export function withSettings<Args extends unknown[]>(
   return command.action(async (...args) => {
     for (const [name, option] of usedOptions(command)) {
       // Workers inherit the environment.
-      process.env[name] = requireValue(command, option);
+      process.env[name] = command.getOptionValue(option.attributeName());
     }
     try {
       await run(...(args as Args));
@@ -65,15 +65,6 @@ function usedOptions(command: Command): Map<string, Option> {
       return name && isUsed ? [[name, option]] : [];
     }),
   );
-}
-
-/** An empty variable counts as unset. An empty option is a mistake, such as an unset shell variable. */
-function requireValue(command: Command, option: Option): string {
-  const value: string = command.getOptionValue(option.attributeName());
-  if (value === "") {
-    throw new CommandError(`${option.long} must not be empty.`, "usage");
-  }
-  return value;
 }
 
 /** Returns a function that replaces the variables in a text by the options that were used instead. */

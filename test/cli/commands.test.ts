@@ -500,6 +500,8 @@ describe("a failing command", () => {
       2,
       "Pass --permission or --rules.",
     ],
+    ["an empty argument", ["apps", "get", ""], {}, 2, "application must not be empty."],
+    ["an empty external id", ["apps", "get", "external:"], {}, 2, "external id after external:."],
     ["an unknown profile", ["whoami", "--profile", "x"], {}, 5, 'No profile is named "x"'],
   ])("prints one line and sets the exit code for %s", async (_, args, environment, code, line) => {
     const result = await cli.run(args, { environment: { ...adminEnvironment(), ...environment } });
@@ -524,6 +526,23 @@ describe("a failing command", () => {
       expect(code).toBe(2);
       expect(stderr).toContain(`option '${clear}' cannot be used with option '${option} `);
     }
+  });
+
+  it.each([
+    ["apps ls", "--created-by"],
+    ["apps ls", "--permission"],
+    ["apps ls", "--name"],
+    ["apps update x", "--add-permission"],
+    ["sessions ls", "--application"],
+    ["sessions ls", "--authorized-by"],
+    ["check a:b", "--container"],
+    ["check a:b", "--origin"],
+  ])("refuses an empty value: latchkey %s %s ''", async (command, option) => {
+    expect(await runAsAdmin([...command.split(" "), option, ""])).toMatchObject({
+      code: 2,
+      stdout: "",
+      stderr: `latchkey: ${option} must not be empty.\n`,
+    });
   });
 
   it("is explained by `latchkey help`, which knows the commands of a group", async () => {

@@ -67,6 +67,9 @@ async function findByExternalId(
   { client, call }: CallContext,
   externalId: string,
 ): Promise<Application> {
+  if (externalId === "") {
+    throw new CommandError(`Pass an external id after ${externalPrefix}.`, "usage");
+  }
   const { data } = await client.applications.listApplications({ externalId }, call);
   const [found] = data;
   if (!found) {
