@@ -4,11 +4,10 @@ import {
   checkStart,
   idStart,
   keyLength,
-  mayBeForeignKey,
   secretStart,
   secretWidth,
 } from "../contract/key-format.js";
-import { type KeyKind, minForeignKeyLength } from "../contract/key-text.js";
+import { type KeyKind, mayBeForeignKey, minForeignKeyLength } from "../contract/key-text.js";
 import { base, digitCharCode, writeBase62 } from "../lib/base62.js";
 import { fillRandom } from "../lib/bytes.js";
 import { idToBytes } from "../lib/uuid.js";

@@ -1,7 +1,7 @@
 import { crc32 } from "node:zlib";
 import { readBase62, readDigits } from "../lib/base62.js";
-import { idFromBytes, isId } from "../lib/uuid.js";
-import { type KeyKind, keyKinds, minForeignKeyLength } from "./key-text.js";
+import { idFromBytes } from "../lib/uuid.js";
+import { type KeyKind, keyKinds } from "./key-text.js";
 
 /**
  * Keys and nonces have the form `lk_<kind>_<id><secret><check>`. The id is the
@@ -47,11 +47,6 @@ export function parseKey(text: string): ParsedKey | undefined {
 /** Whether a text contains the prefix of a key or nonce. */
 export function containsKeyPrefix(text: string): boolean {
   return keyKinds.some((kind) => text.includes(`lk_${kind}_`));
-}
-
-/** Whether a text is long enough for a foreign key and is not a UUID. */
-export function mayBeForeignKey(word: string): boolean {
-  return word.length >= minForeignKeyLength && !isId(word);
 }
 
 function kindIn(text: string): KeyKind | undefined {

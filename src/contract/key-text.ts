@@ -1,4 +1,5 @@
 import { alphabet } from "../lib/base62.js";
+import { isId } from "../lib/uuid-text.js";
 import type { ApplicationType } from "./grants.js";
 
 /** The second part of a key or nonce: what it belongs to. */
@@ -44,3 +45,8 @@ export function mayContainKey(text: string): boolean {
 
 /** The minimum length of a foreign key: one that was created by another system. */
 export const minForeignKeyLength = 16;
+
+/** Whether a text is long enough for a foreign key and is not a UUID. */
+export function mayBeForeignKey(word: string): boolean {
+  return word.length >= minForeignKeyLength && !isId(word);
+}

@@ -1,5 +1,7 @@
 import { fillRandom } from "./bytes.js";
 
+export { isId } from "./uuid-text.js";
+
 /** UUIDs as text and as bytes. Hand-written because ids are converted on every read, and Node creates only version 4. */
 
 const idSize = 16;
@@ -54,9 +56,4 @@ export function idFromBytes(bytes: Uint8Array, start = 0): string {
     text[offset + 1] = hexDigits[byte & 0x0f] as number;
   }
   return text.toString("latin1");
-}
-
-/** Whether a text is a UUID, in upper or lower case. */
-export function isId(text: string): boolean {
-  return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
 }

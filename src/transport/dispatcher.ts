@@ -3,7 +3,7 @@ import { ConnectError } from "@connectrpc/connect";
 import type { Logger } from "pino";
 import type { RedactKeys } from "../auth/keys.js";
 import type { Limits } from "../config/limits.js";
-import { mayBeForeignKey } from "../contract/key-format.js";
+import { mayBeForeignKey } from "../contract/key-text.js";
 import { headersTooLarge, invalidRequest, Problem, urlTooLong } from "../errors.js";
 import type { MaybePromise } from "../lib/async.js";
 import type { Cors } from "./http/cors.js";

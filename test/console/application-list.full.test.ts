@@ -87,7 +87,7 @@ describeInBrowser("console list of 10,000 applications", (browser) => {
     await application("Service 4321").waitFor();
     await search(shopKey);
     await application("Web shop").waitFor();
-    await page.getByText("Searching by key; it is not kept in the address.").waitFor();
+    await page.getByText("Searching by key; it is not stored in the URL.").waitFor();
     const stored = await page.evaluate<string>(
       "JSON.stringify([location.href, history.state, { ...localStorage }, { ...sessionStorage }])",
     );

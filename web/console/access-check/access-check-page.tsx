@@ -9,7 +9,7 @@ import {
   type CheckAccessRequest,
   CheckAccessRequestSchema,
 } from "../../../gen/latchkey/v1/access_service_pb.js";
-import { isUuid } from "../applications/application-display.js";
+import { isId } from "../../../src/lib/uuid-text.js";
 import { useKnownPermissions, usePermissionSuggestions } from "../rules/permission-input.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
 import { Combobox } from "../ui/combobox.js";
@@ -73,7 +73,7 @@ function queryStringOf({ by, applicationId, sessionId }: ChosenSubject): Record<
   if (by === "application" && applicationId !== "") {
     return { application: applicationId };
   }
-  return by === "session" && isUuid(sessionId) ? { session: sessionId } : {};
+  return by === "session" && isId(sessionId) ? { session: sessionId } : {};
 }
 
 interface DecisionForProps {
@@ -95,7 +95,7 @@ function DecisionFor({ chosen, request }: DecisionForProps) {
         <SubjectDecision request={request} applicationId={chosen.applicationId} />
       );
     case "session":
-      return isUuid(chosen.sessionId) ? (
+      return isId(chosen.sessionId) ? (
         <SubjectDecision request={request} sessionId={chosen.sessionId} />
       ) : (
         <p className="muted">Enter a session ID, not a key.</p>

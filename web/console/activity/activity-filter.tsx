@@ -6,8 +6,8 @@ import {
   type Principal,
 } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { choicesOf } from "../../../src/contract/fields.js";
+import { isId } from "../../../src/lib/uuid-text.js";
 import { dayMs, hourMs } from "../../common/units.js";
-import { isUuid } from "../applications/application-display.js";
 import {
   applicationFilter,
   choiceFilter,
@@ -101,8 +101,8 @@ function readFilter(parameters: URLSearchParams): ActivityFilter {
   return {
     kind: read("kind", (value) => kinds.includes(value)),
     last: read("last", (value) => ranges.some((range) => range.value === value)),
-    target: read("target", isUuid),
-    actor: read("actor", isUuid),
+    target: read("target", isId),
+    actor: read("actor", isId),
     since: read("since", isTime),
     until: read("until", isTime),
   };

@@ -116,13 +116,6 @@ function createBatchLoader<Value>(maxSize: number, load: Load<Value>): BatchLoad
   };
 }
 
-const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-
-/** Other text may be a key, which must not end up in a URL. */
-export function isUuid(text: string): boolean {
-  return uuid.test(text);
-}
-
 export function TypeBadge({ type }: Pick<Application, "type">) {
   return <Badge tone={type === "management" ? "accent" : "plain"}>{type}</Badge>;
 }

@@ -2,10 +2,11 @@ import { useQuery } from "@connectrpc/connect-query";
 import { keepPreviousData } from "@tanstack/react-query";
 import { useEffect, useMemo, useState } from "react";
 import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { isId } from "../../../src/lib/uuid-text.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
 import { Combobox } from "../ui/combobox.js";
 import { useDebounced } from "../ui/hooks.js";
-import { isUuid, shortId, useApplicationName } from "./application-display.js";
+import { shortId, useApplicationName } from "./application-display.js";
 
 interface ApplicationFieldProps {
   readonly label: string;
@@ -34,7 +35,7 @@ export function ApplicationField({ label, value, hint, type, onChange }: Applica
   function write(input: string): void {
     setTyped(input);
     const id = input.trim();
-    if (id === "" || isUuid(id)) {
+    if (id === "" || isId(id)) {
       onChange(id);
     }
   }

@@ -23,7 +23,7 @@ import {
   expiryDays,
   type Filters,
   type ListParams,
-  mayBeKey,
+  mayContainAnyKey,
   orders,
   statuses,
   types,
@@ -61,11 +61,11 @@ export function ApplicationFilters(props: ApplicationFiltersProps) {
           onChange={(order) => onChange({ order })}
         />
       </FilterBar>
-      {mayBeKey(params.q) && (
+      {mayContainAnyKey(params.q) && (
         <p role="status" className="hint">
           {mayContainKey(params.q)
-            ? "Searching by key; it is not kept in the address."
-            : "Long words may be keys, so this search is not kept in the address."}
+            ? "Searching by key; it is not stored in the URL."
+            : "Long words may be keys, so this search is not stored in the URL."}
         </p>
       )}
     </>

@@ -2,11 +2,11 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { ListApplicationsRequestSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { choicesOf } from "../../../src/contract/fields.js";
-import { mayContainKey, minForeignKeyLength } from "../../../src/contract/key-text.js";
+import { mayBeForeignKey, mayContainKey } from "../../../src/contract/key-text.js";
+import { isId } from "../../../src/lib/uuid-text.js";
 import { dayMs, minuteMs } from "../../common/units.js";
 import { type ChangeParams, useListParams } from "../lists/list-params.js";
 import { serviceNow } from "../ui/service-clock.js";
-import { isUuid } from "./application-display.js";
 
 const { field } = ListApplicationsRequestSchema;
 
@@ -42,7 +42,7 @@ const filterNames = [
 /** An empty string means no filter. */
 export type Filters = Readonly<Record<(typeof filterNames)[number], string>>;
 
-/** What the query string contains. */
+/** The list in the query string. */
 export interface ListParams extends Filters {
   readonly view: View;
   readonly order: string;
@@ -56,7 +56,7 @@ export function chosenFilters(params: ListParams): (keyof Filters)[] {
   return filterNames.filter((name) => params[name] !== "" && params[name] !== defaults[name]);
 }
 
-/** The list in the query string, without a key. */
+/** Reads and changes the query string, which never contains a key. */
 export function useApplicationParams(): readonly [ListParams, ChangeParams<ListParams>] {
   return useListParams({ read: readParams, write: toQuery });
 }
@@ -71,13 +71,13 @@ function readParams(parameters: URLSearchParams): ListParams {
   const defaults = viewDefaults[view];
   return {
     view,
-    q: mayBeKey(read("q")) ? "" : read("q"),
+    q: mayContainAnyKey(read("q")) ? "" : read("q"),
     type: oneOf("type", types) ?? "",
     status: oneOf("status", statuses) ?? "",
     expires: defaults.expires ?? oneOf("expires", expiryDays) ?? "",
     unused: defaults.unused ?? oneOf("unused", unusedDays) ?? "",
     permission: readText("permission"),
-    createdBy: isUuid(read("createdBy")) ? read("createdBy") : "",
+    createdBy: isId(read("createdBy")) ? read("createdBy") : "",
     externalId: readText("externalId"),
     order: oneOf("order", orders) ?? defaults.order,
   };
@@ -101,9 +101,8 @@ export function paramsForView(
 }
 
 /** Whether a search text may contain a key of this service or of another system. */
-export function mayBeKey(text: string): boolean {
-  const isForeign = (word: string) => word.length >= minForeignKeyLength && !isUuid(word);
-  return mayContainKey(text) || text.split(/\s+/).some(isForeign);
+export function mayContainAnyKey(text: string): boolean {
+  return mayContainKey(text) || text.split(/\s+/).some(mayBeForeignKey);
 }
 
 export type ListRequest = MessageInitShape<typeof ListApplicationsRequestSchema>;

@@ -10,7 +10,7 @@ import {
   type Application,
   ApplicationService,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { type ListRequest, mayBeKey } from "./application-query.js";
+import { type ListRequest, mayContainAnyKey } from "./application-query.js";
 
 const { listApplications } = ApplicationService.method;
 
@@ -97,7 +97,7 @@ function useRest(request: ListRequest, cursor: string | undefined) {
 
 /** A search that may be a key is forgotten as soon as it is not shown. */
 function cachingOf({ q = "" }: ListRequest): { readonly gcTime?: number } {
-  return mayBeKey(q) ? { gcTime: 0 } : {};
+  return mayContainAnyKey(q) ? { gcTime: 0 } : {};
 }
 
 function pageOf(index: number): number {

@@ -11,7 +11,7 @@ import { ApplicationFilters } from "./application-filters.js";
 import {
   chosenFilters,
   type ListParams,
-  mayBeKey,
+  mayContainAnyKey,
   noFilters,
   paramsForView,
   toListRequest,
@@ -53,7 +53,7 @@ function Views() {
   const params = useMemo(() => (inUrl.q === "" ? { ...inUrl, q: secret } : inUrl), [inUrl, secret]);
 
   function search(text: string): void {
-    const isSecret = mayBeKey(text);
+    const isSecret = mayContainAnyKey(text);
     setSecret(isSecret ? text : "");
     change({ q: isSecret ? "" : text }, { replace: true });
   }

@@ -2,7 +2,7 @@ import { FlaskConical } from "lucide-react";
 import { useState } from "react";
 import { ListSessionsRequestSchema } from "../../../gen/latchkey/v1/session_service_pb.js";
 import { choicesOf } from "../../../src/contract/fields.js";
-import { isUuid } from "../applications/application-display.js";
+import { isId } from "../../../src/lib/uuid-text.js";
 import { FilterBar } from "../lists/filter-bar.js";
 import { applicationFilter, choiceFilter, type Filter, plainOptions } from "../lists/filters.js";
 import { useListParams } from "../lists/list-params.js";
@@ -79,7 +79,7 @@ const filters: readonly Filter<keyof typeof noFilters>[] = [
 /** The filters and the open session. Ignores invalid filters. */
 function readParams(query: URLSearchParams) {
   const read = (name: string) => query.get(name) ?? "";
-  const readId = (name: string) => (isUuid(read(name)) ? read(name) : "");
+  const readId = (name: string) => (isId(read(name)) ? read(name) : "");
   return {
     application: readId("application"),
     authorizer: readId("authorizer"),

@@ -46,7 +46,7 @@ interface Command {
   run(): void;
 }
 
-/** Finds applications, goes to pages and runs actions. The text is never in the address. */
+/** Finds applications, goes to pages and runs actions. The text is never in the URL. */
 export default function Palette({ close, openShortcuts }: PaletteProps) {
   const [text, setText] = useState("");
   const found = useApplications(text);
