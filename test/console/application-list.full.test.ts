@@ -154,7 +154,7 @@ describeInBrowser("console list of 10,000 applications", (browser) => {
     }
     await button(page, "Disable").click();
     await page.getByText("includes the key you are signed in with").waitFor();
-    await page.getByText("No other enabled application can create").waitFor();
+    await page.getByText("At least one enabled application must be able").waitFor();
     expect(await accessibilityViolations(page)).toEqual([]);
     await inDialog("Disable").click();
     await page.getByText("2 disabled, 1 failed.").waitFor();

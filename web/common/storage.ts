@@ -5,7 +5,7 @@ export interface StoredValue {
   remove(): void;
 }
 
-/** Where the browser blocks storage, reads return nothing and writes are ignored. */
+/** If storage is blocked, reads return nothing and writes are ignored. */
 export function openStorage(kind: "localStorage" | "sessionStorage", name: string): StoredValue {
   function attempt<T>(use: (storage: Storage) => T): T | undefined {
     try {

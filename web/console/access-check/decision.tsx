@@ -16,7 +16,7 @@ import {
 import { isOwnPermission } from "../../../src/contract/methods.js";
 import { TypeBadge } from "../applications/application-display.js";
 import { RuleSummary } from "../rules/grants.js";
-import { StateBadge } from "../sessions/session-dialogs.js";
+import { StateBadge } from "../sessions/session-display.js";
 import { Badge, Card, DescriptionList, Notice } from "../ui/display.js";
 import { TextField } from "../ui/fields.js";
 import { useNow } from "../ui/time.js";

@@ -6,7 +6,8 @@ import {
   EventSchema,
   type Principal,
 } from "../../../gen/latchkey/v1/event_service_pb.js";
-import { ApplicationLink, useApplicationName } from "../applications/application-display.js";
+import { ApplicationLink } from "../applications/application-display.js";
+import { useApplicationName } from "../applications/application-names.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
 import { Button, CopyButton } from "../ui/buttons.js";
 import { Dialog } from "../ui/dialog.js";

@@ -8,6 +8,7 @@ import { problemOf } from "../../../src/contract/problem-report.js";
 import { useClient } from "../sign-in/connection.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
 import { ConfirmDialog } from "../ui/dialog.js";
+import { Notice } from "../ui/display.js";
 import { ConfirmText } from "../ui/fields.js";
 import { useRefresh } from "../ui/hooks.js";
 import { toast } from "../ui/toast.js";
@@ -42,7 +43,7 @@ export function DeleteDialog({ application, onClose }: ApplicationDialogProps) {
         Its keys and the sessions that it opened or authorized stop working immediately. This cannot
         be undone. To block it temporarily, disable it instead.
       </p>
-      <OwnKeyWarning id={id} />
+      <OwnKeyNotice id={id} />
       <ConfirmText text={name} typed={typed} onType={setTyped} />
     </ConfirmDialog>
   );
@@ -71,7 +72,7 @@ export function useSetStatus({ id, name, version }: Application) {
   return (status: Status) => change(status, version);
 }
 
-type Status = "enabled" | "disabled";
+export type Status = "enabled" | "disabled";
 
 export function reportFailure(thrown: unknown): void {
   toast({ title: "Not changed", description: problemOf(thrown).detail, tone: "danger" });
@@ -91,17 +92,19 @@ export function DisableDialog({ application, onClose }: ApplicationDialogProps) 
         Its keys and the sessions that it opened or authorized are refused until it is enabled
         again.
       </p>
-      <OwnKeyWarning id={application.id} />
+      <OwnKeyNotice id={application.id} />
     </ConfirmDialog>
   );
 }
 
 /** Warns about changes that affect the key in use. */
-export function OwnKeyWarning({ id }: { readonly id: string }) {
+export function OwnKeyNotice({ id }: { readonly id: string }) {
   const { me } = useAccess();
   return me.applicationId === id ? (
-    <p className="notice" data-tone="warning">
-      You are signed in with a key of this application. You are signed out when it stops working.
-    </p>
+    <Notice tone="warning">
+      <p>
+        You are signed in with a key of this application. You are signed out when it stops working.
+      </p>
+    </Notice>
   ) : null;
 }

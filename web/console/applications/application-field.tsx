@@ -6,7 +6,8 @@ import { isId } from "../../../src/lib/uuid-text.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
 import { Combobox } from "../ui/combobox.js";
 import { useDebounced } from "../ui/hooks.js";
-import { shortId, useApplicationName } from "./application-display.js";
+import { shortId } from "./application-display.js";
+import { useApplicationName } from "./application-names.js";
 
 interface ApplicationFieldProps {
   readonly label: string;

@@ -18,7 +18,7 @@ import { useRefresh } from "../ui/hooks.js";
 import { Problem } from "../ui/page.js";
 import { ExpiryTime, TimeAgo } from "../ui/time.js";
 import { toast } from "../ui/toast.js";
-import { OwnKeyWarning } from "./application-dialogs.js";
+import { OwnKeyNotice } from "./application-dialogs.js";
 import { shortId } from "./application-display.js";
 
 interface ApplicationKeysProps {
@@ -151,7 +151,7 @@ function RevokeKeyDialog({ application, revoking, onClose }: RevokeKeyDialogProp
       <p className="hint">
         Key ID <code>{revoking.id}</code>
       </p>
-      <OwnKeyWarning id={application.id} />
+      <OwnKeyNotice id={application.id} />
     </ConfirmDialog>
   );
 }

@@ -5,7 +5,8 @@ import { Link } from "wouter";
 import type { Application } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { type Session, SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
 import { summarize } from "../lists/list-summary.js";
-import { RevokeDialog, StateBadge } from "../sessions/session-dialogs.js";
+import { RevokeAllSessionsDialog } from "../sessions/session-dialogs.js";
+import { StateBadge } from "../sessions/session-display.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
 import { Button, ButtonLink } from "../ui/buttons.js";
 import { Card, EmptyState, Skeleton } from "../ui/display.js";
@@ -82,7 +83,9 @@ function OpenSessions({ application: { id } }: ApplicationSessionsProps) {
           <SessionLine key={session.id} session={session} />
         ))}
       </ul>
-      {isRevoking && <RevokeDialog id={id} onClose={() => setIsRevoking(false)} />}
+      {isRevoking && (
+        <RevokeAllSessionsDialog applicationId={id} onClose={() => setIsRevoking(false)} />
+      )}
     </Card>
   );
 }

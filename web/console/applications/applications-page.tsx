@@ -160,7 +160,7 @@ function NoMatches({ rows, hasSearch, onClear }: NoMatchesProps) {
   );
 }
 
-/** What an unfiltered view without applications teaches. */
+/** Empty states by view. */
 const emptyViews: Readonly<Record<View, ReactNode>> = {
   all: (
     <EmptyState icon={AppWindow} title="No applications yet" action={<NewLink />}>

@@ -7,7 +7,7 @@ import {
 import { useClient } from "../sign-in/connection.js";
 import { ConfirmDialog } from "../ui/dialog.js";
 import { useRefresh } from "../ui/hooks.js";
-import { OwnKeyWarning } from "./application-dialogs.js";
+import { OwnKeyNotice } from "./application-dialogs.js";
 import {
   defaultGracePeriod,
   GracePeriodField,
@@ -49,7 +49,7 @@ export function RotateDialog({ application, onClose }: RotateDialogProps) {
     >
       <GracePeriodField gracePeriod={gracePeriod} errors={errors} onChange={setGracePeriod} />
       <p className="hint">The new key works at once. Open sessions are not affected.</p>
-      <OwnKeyWarning id={id} />
+      <OwnKeyNotice id={id} />
     </ConfirmDialog>
   );
 }

@@ -5,7 +5,7 @@ import { ApplicationService } from "../../../gen/latchkey/v1/application_service
 import { type Event, EventService } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { OverviewService } from "../../../gen/latchkey/v1/overview_service_pb.js";
 import { SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
-import { applicationNames } from "../applications/application-display.js";
+import { applicationNames } from "../applications/application-names.js";
 import type { EventBatch } from "./event-feed.js";
 
 /** Limits the refetches when there are many events. */

@@ -146,7 +146,7 @@ export function GuardCard() {
       label="Check keys in your service"
       actions={
         <a href="/docs/tutorials/guard-a-service" className="hint">
-          Read the guide
+          Read the tutorial
         </a>
       }
     >

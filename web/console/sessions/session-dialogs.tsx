@@ -9,10 +9,11 @@ import { useClient } from "../sign-in/connection.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
 import { Button, ButtonLink } from "../ui/buttons.js";
 import { ConfirmDialog, Dialog } from "../ui/dialog.js";
-import { Badge, DescriptionList, Skeleton } from "../ui/display.js";
+import { DescriptionList, Notice, Skeleton } from "../ui/display.js";
 import { useAction, useRefresh } from "../ui/hooks.js";
 import { Problem } from "../ui/page.js";
 import { TimeAgo, TimeLeft } from "../ui/time.js";
+import { StateBadge } from "./session-display.js";
 
 interface SessionDialogProps {
   readonly id: string;
@@ -29,9 +30,9 @@ export function SessionDialog({ id, onClose }: SessionDialogProps) {
   return (
     <Dialog title="Session" onClose={onClose}>
       {isEnded && (
-        <p role="status" className="notice" data-tone="warning">
-          This session expired or was revoked.
-        </p>
+        <Notice role="status" tone="warning">
+          <p>This session expired or was revoked.</p>
+        </Notice>
       )}
       {!isEnded && <Problem error={error} />}
       {session ? (
@@ -87,7 +88,7 @@ function SessionActions({ id }: { readonly id: string }) {
     <>
       <Problem error={problem} />
       {isConfirming && <p>Revoke it? Its key and nonce stop working immediately.</p>}
-      <div className="actions">
+      <div className="dialog-actions">
         {isConfirming && (
           <>
             <Button tone="danger" isBusy={isBusy} onClick={run}>
@@ -107,29 +108,26 @@ function SessionActions({ id }: { readonly id: string }) {
   );
 }
 
-interface RevokeDialogProps {
-  /** The application id. */
-  readonly id: string;
+interface RevokeAllSessionsDialogProps {
+  readonly applicationId: string;
   onClose(): void;
 }
 
-export function RevokeDialog({ id, onClose }: RevokeDialogProps) {
+/** Revokes all sessions of an application. */
+export function RevokeAllSessionsDialog(props: RevokeAllSessionsDialogProps) {
+  const { applicationId, onClose } = props;
   const sessions = useClient(SessionService);
   const refresh = useRefresh();
   async function revoke(): Promise<void> {
-    await sessions.revokeAllSessions({ id });
+    await sessions.revokeAllSessions({ id: applicationId });
     refresh();
   }
   return (
     <ConfirmDialog title="Revoke all sessions?" confirm="Revoke all" act={revoke} onClose={onClose}>
       <p>
-        All sessions of <ApplicationLink id={id} /> stop working immediately, including those not
-        listed. The keys of the application keep working and can open new sessions.
+        All sessions of <ApplicationLink id={applicationId} /> stop working immediately, including
+        those not listed. The keys of the application keep working and can open new sessions.
       </p>
     </ConfirmDialog>
   );
-}
-
-export function StateBadge({ state }: { readonly state: string }) {
-  return <Badge tone={state === "authorized" ? "good" : "plain"}>{state}</Badge>;
 }

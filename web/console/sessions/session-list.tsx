@@ -17,7 +17,7 @@ import { EmptyState } from "../ui/display.js";
 import { useRefresh } from "../ui/hooks.js";
 import { Problem } from "../ui/page.js";
 import { TimeAgo, TimeLeft } from "../ui/time.js";
-import { StateBadge } from "./session-dialogs.js";
+import { StateBadge } from "./session-display.js";
 
 interface SessionListProps {
   readonly filter: SessionFilter;

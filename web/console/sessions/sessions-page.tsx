@@ -10,7 +10,7 @@ import { LiveBadge } from "../live/live.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
 import { Button, ButtonLink } from "../ui/buttons.js";
 import { NotAllowed, Page } from "../ui/page.js";
-import { RevokeDialog, SessionDialog } from "./session-dialogs.js";
+import { RevokeAllSessionsDialog, SessionDialog } from "./session-dialogs.js";
 import { SessionList } from "./session-list.js";
 import "./sessions.css";
 
@@ -61,7 +61,9 @@ function OpenSessions() {
       {session !== "" && (
         <SessionDialog key={session} id={session} onClose={() => change({ session: "" })} />
       )}
-      {isRevoking && <RevokeDialog id={application} onClose={() => setIsRevoking(false)} />}
+      {isRevoking && (
+        <RevokeAllSessionsDialog applicationId={application} onClose={() => setIsRevoking(false)} />
+      )}
     </>
   );
 }

@@ -6,7 +6,7 @@ import { AccessService, type WhoAmIResponse } from "../../../gen/latchkey/v1/acc
 import { openStorage } from "../../common/storage.js";
 import { LiveProvider } from "../live/live.js";
 import { Button } from "../ui/buttons.js";
-import { Logo } from "../ui/display.js";
+import { Logo, Notice } from "../ui/display.js";
 import { Checkbox, KeyField } from "../ui/fields.js";
 import { leavePage } from "../ui/leave-guard.js";
 import { retryDelayMs } from "../ui/outage.js";
@@ -89,9 +89,9 @@ function SignIn({ signIn, notice }: SignInProps) {
   return (
     <SignInLayout>
       {notice !== undefined && (
-        <p role="alert" className="notice" data-tone="warning">
-          {notice}
-        </p>
+        <Notice role="alert" tone="warning">
+          <p>{notice}</p>
+        </Notice>
       )}
       <KeyForm signIn={signIn} firstProblem={stored.problem} />
     </SignInLayout>
@@ -171,7 +171,7 @@ function KeyForm({ signIn, firstProblem }: KeyFormProps) {
   );
 }
 
-/** What is wrong with a key that the service refused, and what to do. */
+/** Explains why the service may have refused a key, and what to do. */
 function describeRefusedKey(key: string): string {
   if (key.startsWith("lk_non_")) {
     return "This is a nonce, not a key. Use the key of an application.";

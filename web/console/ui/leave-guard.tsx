@@ -57,7 +57,7 @@ export function LeaveGuard({ isOn, title, children }: LeaveGuardProps) {
   return (
     <Dialog title={title} onClose={stay}>
       {children}
-      <div className="actions">
+      <div className="dialog-actions">
         <Button tone="primary" onClick={stay}>
           Stay
         </Button>

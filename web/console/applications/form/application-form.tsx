@@ -31,13 +31,13 @@ interface FormFrameProps {
 export function FormFrame(props: FormFrameProps) {
   const { form, saveLabel, cancel, isSaved, takesFocus, children, save, isShownElsewhere } = props;
   const element = useRef<HTMLFormElement>(null);
-  const [refusals, setRefusals] = useState(0);
+  const [failedSubmits, setFailedSubmits] = useState(0);
   const { run, isBusy, problem } = useAction(async () => {
     try {
       await save();
     } catch (thrown) {
       form.setServerErrors(thrown);
-      setRefusals((before) => before + 1);
+      setFailedSubmits((before) => before + 1);
       throw thrown;
     }
   });
@@ -46,14 +46,14 @@ export function FormFrame(props: FormFrameProps) {
     if (form.submit()) {
       void run();
     } else {
-      setRefusals(refusals + 1);
+      setFailedSubmits(failedSubmits + 1);
     }
   }
   useEffect(() => {
-    if (refusals > 0) {
+    if (failedSubmits > 0) {
       element.current?.querySelector<HTMLElement>("[aria-invalid]")?.focus();
     }
-  }, [refusals]);
+  }, [failedSubmits]);
   useEffect(() => {
     if (takesFocus) {
       element.current?.querySelector<HTMLElement>("input, textarea, button")?.focus();
@@ -67,7 +67,7 @@ export function FormFrame(props: FormFrameProps) {
         <Problem error={problem} />
       )}
       <p role="status" className="field-error">
-        {refusals > 0 && hasErrors && "Fix the errors above."}
+        {failedSubmits > 0 && hasErrors && "Fix the errors above."}
       </p>
       <div className="actions">
         <Button type="submit" tone="primary" isBusy={isBusy}>

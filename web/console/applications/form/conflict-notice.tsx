@@ -1,14 +1,14 @@
 import type { ReactNode } from "react";
 import { Grants } from "../../rules/grants.js";
 import { Button } from "../../ui/buttons.js";
-import { Chips } from "../../ui/display.js";
+import { Chips, Notice } from "../../ui/display.js";
 import { labelOf } from "../../validation/field-errors.js";
 import { type Draft, type DraftField, fieldName } from "./draft.js";
 
 /** Shown when the application was changed in the meantime. */
 export function ConflictNotice({ onLoad }: { onLoad(): void }) {
   return (
-    <div role="alert" className="notice" data-tone="warning">
+    <Notice role="alert" tone="warning">
       <p>
         This application was changed since you opened it, perhaps in another tab. Your changes are
         not saved. Load the latest version to merge them.
@@ -16,7 +16,7 @@ export function ConflictNotice({ onLoad }: { onLoad(): void }) {
       <div className="actions">
         <Button onClick={onLoad}>Load latest version</Button>
       </div>
-    </div>
+    </Notice>
   );
 }
 
@@ -30,7 +30,7 @@ interface MergedNoticeProps {
 /** Shows the saved values of fields that both sides changed. */
 export function MergedNotice({ conflicts, saved, onTake }: MergedNoticeProps) {
   return (
-    <div role="status" className="notice" data-tone="good">
+    <Notice role="status" tone="good">
       <p>
         The latest version is loaded and your changes are kept.
         {conflicts.length > 0 &&
@@ -48,7 +48,7 @@ export function MergedNotice({ conflicts, saved, onTake }: MergedNoticeProps) {
           </section>
         );
       })}
-    </div>
+    </Notice>
   );
 }
 

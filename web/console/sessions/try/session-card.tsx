@@ -7,7 +7,7 @@ import { CopyButton, IconButton } from "../../ui/buttons.js";
 import { Card, DescriptionList, Notice } from "../../ui/display.js";
 import { Problem } from "../../ui/page.js";
 import { TimeLeft } from "../../ui/time.js";
-import { StateBadge } from "../session-dialogs.js";
+import { StateBadge } from "../session-display.js";
 import type { DemoSession } from "./demo.js";
 import { maskSecret } from "./exchange.js";
 
