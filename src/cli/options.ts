@@ -45,9 +45,19 @@ function refuseWord(command: Command, word: string): void {
   if (option) {
     command.error(`error: unknown command '${word}'\n(Did you mean ${option.long}?)`);
   }
-  const group = new Command().copyInheritedSettings(command);
-  group.command("ls").alias("list");
-  group.parse([word], { from: "user" });
+  reportUnknown(command, word, listWords);
+}
+
+/**
+ * Reports a word as unknown, with commander's suggestion among these options and commands.
+ * Returns if the word is one of them.
+ */
+export function reportUnknown(command: Command, word: string, known: readonly string[]): void {
+  const similar = new Command().copyInheritedSettings(command).helpOption(false);
+  for (const name of new Set(known)) {
+    name.startsWith("-") ? similar.option(name) : similar.command(name);
+  }
+  similar.parse([word], { from: "user" });
 }
 
 export function profileArgument(): Argument {

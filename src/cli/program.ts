@@ -9,30 +9,41 @@ import {
   helpFormat,
   helpTitle,
   lazy,
+  reportUnknown,
   withJson,
   withNewConnection,
 } from "./options.js";
 import { optionalSettings, storeSettings, withSettings } from "./settings.js";
 
-/** Commander suggests a similar option for `--prot 80`, but not for `--prot=80`. */
+/** Commander suggests a similar option for `serve --prot 80`, but not for `serve --prot=80` or before a subcommand. */
 class LatchkeyCommand extends Command {
   override createCommand(name?: string): Command {
     return new LatchkeyCommand(name);
   }
 
   override error(message: string, options?: ErrorOptions): never {
-    const [, flag] = /^error: unknown option '(--[^=]+)=/.exec(message) ?? [];
-    if (flag === undefined) {
+    const [, flag, value] = /^error: unknown option '(--[^=']+)(=.*)?'/s.exec(message) ?? [];
+    if (flag === undefined || (value === undefined && this.commands.length === 0)) {
       return super.error(message, options);
     }
-    // A command with the same options and no action reports the option without its value.
-    const sameOptions = new Command().copyInheritedSettings(this).helpOption(false);
-    for (const { flags } of this.options) {
-      sameOptions.option(flags);
-    }
-    sameOptions.parse([flag], { from: "user" });
-    return super.error(`error: option '${flag}' takes no value`, options);
+    const own = ["--help", ...longOptions(this)];
+    reportUnknown(this, flag, [...own, ...this.commands.flatMap(longOptions)]);
+    const subcommand = this.commands.find((one) => longOptions(one).includes(flag));
+    return super.error(
+      own.includes(flag) || !subcommand
+        ? `error: option '${flag}' takes no value`
+        : `error: option '${flag}' must follow its command, for example ${fullName(subcommand)} ${flag}`,
+      options,
+    );
   }
+}
+
+function longOptions({ options }: Command): string[] {
+  return options.flatMap(({ long }) => long ?? []);
+}
+
+function fullName(command: Command): string {
+  return command.parent ? `${fullName(command.parent)} ${command.name()}` : command.name();
 }
 
 /** Creates the command line without the client commands, so that `serve` starts fast. */
