@@ -1,9 +1,13 @@
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { defineConfig } from "vite";
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
+import { defineConfig, type Plugin } from "vite";
 import { docsSite } from "./docs/site/plugin.js";
-import { compressFiles } from "./vite-plugins.js";
 
 const root = import.meta.dirname;
+
+const compressible = /\.(js|css|svg|html|json)$/;
 
 /** The service behind the development server. */
 const service = "http://localhost:8080";
@@ -33,3 +37,23 @@ export default defineConfig({
   plugins: [docsSite(), compressFiles()],
   server: { proxy: { "^/(latchkey\\.v1\\.|openapi\\.json)": service } },
 });
+
+/** Writes a gzip copy of each file, so that the server does not have to compress. */
+function compressFiles(): Plugin {
+  return {
+    name: "compress-files",
+    apply: "build",
+    async writeBundle({ dir = "" }) {
+      const names = await readdir(dir, { recursive: true });
+      await Promise.all(names.filter((name) => compressible.test(name)).map(compressIn(dir)));
+    },
+  };
+}
+
+function compressIn(folder: string): (name: string) => Promise<void> {
+  return async (name) => {
+    const path = join(folder, name);
+    const compressed = await promisify(gzip)(await readFile(path), { level: 9 });
+    await writeFile(`${path}.gz`, compressed);
+  };
+}
