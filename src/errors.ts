@@ -7,6 +7,7 @@ import {
   RetryInfoSchema,
 } from "../gen/google/rpc/error_details_pb.js";
 import {
+  errorDomain,
   externalProblemType,
   type FieldViolation,
   groupByField,
@@ -79,7 +80,7 @@ export class Problem extends ConnectError {
   attachDetails(requestId: string): void {
     const reason = this.problemCode.toUpperCase();
     const metadata = { ...this.errorMetadata, request_id: requestId };
-    this.details = [{ desc: ErrorInfoSchema, value: { reason, domain: "latchkey", metadata } }];
+    this.details = [{ desc: ErrorInfoSchema, value: { reason, domain: errorDomain, metadata } }];
     if (this.violations.length > 0) {
       const fieldViolations = this.violations.map(({ field, message }) => ({
         field,

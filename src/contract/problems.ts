@@ -188,6 +188,9 @@ export const problemCatalogue = {
 
 export type ProblemCode = keyof typeof problemCatalogue;
 
+/** The `domain` of `google.rpc.ErrorInfo`. */
+export const errorDomain = "latchkey";
+
 /** The media type of error bodies (RFC 9457). */
 export const problemMediaType = "application/problem+json";
 

@@ -26,6 +26,8 @@ const document = openapi as OpenApiDocument;
 const { schemas } = document.components;
 export const services = listServices(document);
 
+export const apiScript = "docs/api/main.ts";
+
 /** The reference of the REST API, made from the OpenAPI document. */
 export function createApiPage(): Page {
   return {
@@ -42,7 +44,7 @@ export function createApiPage(): Page {
     group: "API reference",
     sections: [introduction, ...services.flatMap(describeService)],
     kind: "api",
-    script: "docs/api/main.ts",
+    script: apiScript,
   };
 }
 

@@ -1,5 +1,10 @@
 import { STATUS_CODES } from "node:http";
-import { type ProblemCode, problemCatalogue, problemUri } from "../../../src/contract/problems.js";
+import {
+  errorDomain,
+  type ProblemCode,
+  problemCatalogue,
+  problemUri,
+} from "../../../src/contract/problems.js";
 import type { Operation } from "../api/operations.js";
 import type { NavigationLink } from "./navigation.js";
 
@@ -62,7 +67,11 @@ export function createErrorPages(file: string, operations: readonly Operation[])
       ...(example ? ["## Example", "Over REST:", renderJson(example)] : []),
       "## Over gRPC and Connect",
       "The error has this `google.rpc.ErrorInfo` among its details:",
-      renderJson({ reason: code.toUpperCase(), domain: "latchkey", metadata: { request_id: "…" } }),
+      renderJson({
+        reason: code.toUpperCase(),
+        domain: errorDomain,
+        metadata: { request_id: "…" },
+      }),
     ];
     const names = [String(status), STATUS_CODES[status] ?? "", title];
     return { title: code, url: problemUri(code), markdown: parts.join("\n\n"), names };

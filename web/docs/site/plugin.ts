@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { OutputBundle, PluginContext } from "rollup";
 import type { Plugin } from "vite";
+import { apiScript } from "../api/reference.js";
 import { type Page, type PageAssets, renderPage } from "./layout.js";
 import { createPages } from "./pages.js";
 import { createSearchIndex } from "./search-index.js";
@@ -43,7 +44,7 @@ export function docsSite(): Plugin {
       if (this.meta.watchMode) {
         return;
       }
-      for (const name of [defaultScript, "docs/api/main.ts"]) {
+      for (const name of [defaultScript, apiScript]) {
         scripts.set(name, this.emitFile({ type: "chunk", id: join(web, name), name: "docs" }));
       }
     },
