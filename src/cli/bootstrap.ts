@@ -3,6 +3,7 @@ import { type BootstrapResult, bootstrap } from "../bootstrap.js";
 import { readSettings } from "../config/settings.js";
 import { Problem } from "../errors.js";
 import { openStore } from "../store/open-store.js";
+import { requireReader } from "./stdio.js";
 
 interface BootstrapFlags {
   readonly tenant?: string;
@@ -21,6 +22,10 @@ export async function bootstrapCommand({
   try {
     const keyring = createKeyring(settings.peppers);
     const created = await bootstrap({ store, keyring, tenantId, name });
+    requireReader(
+      `The key of the new application ${created.applicationId} is lost. ` +
+        `Create another: latchkey bootstrap --tenant ${created.tenantId}`,
+    );
     process.stdout.write(json ? formatJson(created) : formatText(created));
   } catch (error) {
     throw error instanceof Problem ? new Error(error.rawMessage) : error;

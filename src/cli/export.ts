@@ -9,6 +9,7 @@ import { type Counts, noCounts } from "../transfer/format.js";
 import { type ExportTarget, openPartialFile } from "../transfer/partial-file.js";
 import { formatSize, type Progress, startProgress } from "../transfer/progress.js";
 import { CommandError } from "./errors.js";
+import { requireReader } from "./stdio.js";
 
 interface ExportFlags {
   /** The file to write; stdout by default. */
@@ -143,8 +144,7 @@ function hashStoreId({ id }: Store): string {
 
 function createStdoutTarget(): ExportTarget {
   const { stdout } = process;
-  // The callback of each write reports errors.
-  stdout.on("error", () => {});
+  requireReader("The export is not complete.");
   return {
     write: (text) =>
       new Promise((resolve, reject) => {

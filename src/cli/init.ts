@@ -15,6 +15,7 @@ import { createOutput, type Output, type OutputFlags } from "./output.js";
 import { profileHint, saveProfile } from "./profile.js";
 import { type Profile, type Profiles, readProfiles } from "./profiles-file.js";
 import { isInteractive, promptWithDefault } from "./prompt.js";
+import { requireReader } from "./stdio.js";
 
 interface InitFlags extends OutputFlags, NewConnectionFlags {
   /** The name of the profile. */
@@ -215,6 +216,7 @@ function showResult(
     ...{ profile: profileName, url, application_id: id, key },
     example: { language, file, code },
   };
+  requireReader(`The key of "${name}" is lost. Create another: latchkey apps rotate ${id}`);
   output.showValue(value, ({ colors: { bold } }) =>
     [
       ...(showsCode

@@ -1,5 +1,8 @@
 import { reportError } from "./errors.js";
 import { createProgram } from "./program.js";
+import { handleOutputErrors } from "./stdio.js";
+
+handleOutputErrors();
 
 const program = createProgram();
 if (!program.commands.some((command) => command.name() === process.argv[2])) {

@@ -37,7 +37,6 @@ export interface Output {
 
 export function createOutput({ json: isJson = false }: OutputFlags): Output {
   const { stdout, stderr } = process;
-  exitOnClosedPipe();
   const environment = readClientEnvironment();
   const display = {
     colors: colorsFor(stdout, environment),
@@ -84,21 +83,6 @@ function escapeInvisible(json: string): string {
       .map((index) => `\\u${character.charCodeAt(index).toString(16).padStart(4, "0")}`)
       .join(""),
   );
-}
-
-let handlesClosedPipe = false;
-
-/** A reader such as `head` may close the pipe early: that is not an error. */
-function exitOnClosedPipe(): void {
-  if (!handlesClosedPipe) {
-    handlesClosedPipe = true;
-    process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-      if (error.code !== "EPIPE") {
-        throw error;
-      }
-      process.exit();
-    });
-  }
 }
 
 /** Where text is printed. */

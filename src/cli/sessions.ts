@@ -25,6 +25,7 @@ import { collect, futureTime, id } from "./option-values.js";
 import { addExample, choice, fileOption, withConnection, withLimit, yesOption } from "./options.js";
 import { type Display, formatRelativeTime, formatTime } from "./output.js";
 import { type ConfirmFlags, confirm, readSecret } from "./prompt.js";
+import { requireReader } from "./stdio.js";
 import { type Column, formatDetails, formatTable } from "./table.js";
 
 const ofApplication = [
@@ -117,6 +118,7 @@ async function openSession(flags: ClientFlags): Promise<void> {
   await withClient(flags, async ({ client, call, output }) => {
     const opened = await client.sessions.createSession({}, call);
     const { id, sessionKey, nonce, expiresAt } = opened;
+    requireReader("The session key and the nonce are lost. Open another session.");
     output.show(CreateSessionResponseSchema, opened, (display) =>
       formatDetails(
         [

@@ -11,6 +11,7 @@ import { CommandError, fileReason } from "../errors.js";
 import { showList } from "../list.js";
 import { formatExactDuration, formatRelativeTime, type Output } from "../output.js";
 import { type ConfirmFlags, confirm } from "../prompt.js";
+import { requireReader } from "../stdio.js";
 import { type Column, formatDetails, formatTable } from "../table.js";
 import { findApplication, findApplicationId } from "./application.js";
 
@@ -40,7 +41,7 @@ export async function withNewKey(
       await rm(outputKey, { force: true });
       throw error;
     });
-    await writeKey(file, created.key ?? "", outputKey);
+    await writeKey(file, created, outputKey);
     const { key: _, ...rest } = created;
     output.show(ApplicationSchema, rest, (display) =>
       formatDetails(
@@ -58,6 +59,7 @@ export async function withNewKey(
 
 function showKey(created: Application, keyOnly: boolean, output: Output): void {
   const { id, name, type, key = "" } = created;
+  requireReaderOfKey(created);
   if (keyOnly) {
     process.stdout.write(`${key}\n`);
     return;
@@ -75,6 +77,10 @@ function showKey(created: Application, keyOnly: boolean, output: Output): void {
   output.note("The key is shown only once. Store it safely.");
 }
 
+function requireReaderOfKey({ name, id }: Application): void {
+  requireReader(`The new key of "${name}" is lost. Create another: latchkey apps rotate ${id}`);
+}
+
 async function createFile(path: string): Promise<FileHandle> {
   return open(path, "wx", 0o600).catch((error: NodeJS.ErrnoException) => {
     throw error.code === "EEXIST"
@@ -84,11 +90,13 @@ async function createFile(path: string): Promise<FileHandle> {
 }
 
 /** A key that cannot be written is printed instead, so that it is not lost. */
-async function writeKey(file: FileHandle, key: string, path: string): Promise<void> {
+async function writeKey(file: FileHandle, created: Application, path: string): Promise<void> {
+  const { key = "" } = created;
   try {
     await file.writeFile(`${key}\n`);
     await file.sync();
   } catch (error) {
+    requireReaderOfKey(created);
     process.stdout.write(`${key}\n`);
     throw new CommandError(
       `Cannot write ${path}: ${fileReason(error as Error)}. The key is printed on stdout. Store it safely.`,
