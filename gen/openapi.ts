@@ -30,7 +30,7 @@ export const openapi = {
     },
     {
       "name": "Applications",
-      "description": "Manages applications, the named API keys of a tenant. All methods are limited to the tenant of the caller's key.\n\nPermissions:\n\n- `application:create`: Create applications.\n- `application:read`: List applications and read each of them.\n- `application:update`: Change, disable and enable applications, and regenerate or revoke their keys.\n- `application:delete`: Delete applications."
+      "description": "Manages applications, the named API keys of a tenant. All methods are limited to the tenant of the caller's key.\n\nPermissions:\n\n- `application:create`: Create applications.\n- `application:read`: List applications and read each of them.\n- `application:update`: Change, disable and enable applications, and rotate or revoke their keys.\n- `application:delete`: Delete applications."
     },
     {
       "name": "AuthZEN",
