@@ -64,11 +64,11 @@ export function explainDenial(
         : `The key belongs to ${name}, which is disabled. Enable the application to make the key valid again.`;
     case "origin_not_allowed":
       return origin === undefined
-        ? `The key belongs to ${name}, which is restricted to certain origins: pass the Origin header of the request as origin.`
+        ? `The key belongs to ${name}, which is restricted to certain origins: set the field origin to the Origin header of the request.`
         : `The key may not be used from the origin ${quote(origin)}. It belongs to ${name}: add the origin to the allowed_origins of the application.`;
     case "address_not_allowed":
       return address === undefined
-        ? `The key belongs to ${name}, which is restricted to certain addresses: pass the address of the client as address.`
+        ? `The key belongs to ${name}, which is restricted to certain addresses: set the field address to the address of the client.`
         : `The key may not be used from the address ${quote(address)}. It belongs to ${name}: add the address to the allowed_cidrs of the application.`;
     case "not_authorized":
       return `The key belongs to ${name}, which has no access until a backend authorizes it.`;

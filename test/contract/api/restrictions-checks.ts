@@ -42,7 +42,7 @@ export function describeRestrictionChecks(subject: ApiSubject): void {
       const tenant = await createTenant();
       const { key } = await tenant.createApplication("public", { ...tokenRead, allowedOrigins });
       const decision = await check(tenant, { key, permission, address });
-      expectDenied(decision, "origin_not_allowed", "pass the Origin header");
+      expectDenied(decision, "origin_not_allowed", "set the field origin");
     });
 
     it("also applies the restriction to sessions, before any other reason", async () => {
@@ -95,7 +95,7 @@ export function describeRestrictionChecks(subject: ApiSubject): void {
       const tenant = await createTenant();
       const { key } = await tenant.createApplication("private", { ...tokenRead, allowedCidrs });
       const decision = await check(tenant, { key, permission, origin });
-      expectDenied(decision, "address_not_allowed", "as address");
+      expectDenied(decision, "address_not_allowed", "set the field address");
     });
   });
 
