@@ -49,6 +49,7 @@ describeInBrowser("console journey", (browser) => {
     expect(await accessibilityViolations(page)).toEqual([]);
     await button(page, "Create application").click();
     await page.getByTestId("new-key").waitFor();
+    await page.getByText("It belongs in your website or app").waitFor();
     await page.getByRole("tab", { name: "Python" }).click();
     await page.getByText("import os").waitFor();
     expect(await accessibilityViolations(page)).toEqual([]);

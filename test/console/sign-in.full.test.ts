@@ -58,7 +58,7 @@ describeInBrowser("console sign-in and permissions", (browser) => {
     await field.focus();
     await page.keyboard.type("secret");
     await page.keyboard.press("Enter");
-    await page.getByText("This is not a key of this service: keys start with lk_.").waitFor();
+    await page.getByText("The keys that it creates start with lk_.").waitFor();
     expect(await accessibilityViolations(page)).toEqual([]);
     await page.keyboard.type(root.key.slice(0, -1));
     await page.keyboard.press("Enter");
@@ -148,6 +148,7 @@ describeInBrowser("console sign-in and permissions", (browser) => {
     const started = page.getByRole("region", { name: "Getting started" });
     await started.getByRole("link", { name: "Start the guided demo" }).waitFor();
     expect(await started.getByRole("listitem").count()).toBe(1);
+    await started.getByText("It needs the keys of a public and a private application.").waitFor();
 
     await api.deleteApplication(root.key, { id: viewer.id });
     await page.clock.fastForward(60_000);

@@ -175,9 +175,9 @@ const emptyViews: Readonly<Record<View, ReactNode>> = {
     </EmptyState>
   ),
   unused: (
-    <EmptyState icon={Sprout} title="Every application was used in the last 90 days">
-      Applications whose keys were not used for 90 days appear here. Disable them, then delete them
-      when nobody misses them.
+    <EmptyState icon={Sprout} title="Every application is in use or new">
+      Applications that were not used for 90 days appear here. Disable them, then delete them when
+      nobody misses them.
     </EmptyState>
   ),
 };

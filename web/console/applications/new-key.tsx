@@ -71,8 +71,10 @@ function NewKeyDialog({ newKey: { key, application }, onStored }: NewKeyDialogPr
     >
       <Notice tone="warning">
         <p>
-          This key is shown only once. Anyone who has it can act as the application, so store it in
-          a secret manager.
+          This key is shown only once.{" "}
+          {application.type === "public"
+            ? "It belongs in your website or app, where anyone can read it. Grant it only what everyone may do."
+            : "Anyone who has it can act as the application, so store it in a secret manager."}
         </p>
       </Notice>
       <code className="secret" data-testid="new-key">

@@ -75,8 +75,9 @@ export function GettingStarted({ own }: GettingStartedProps) {
             title="See a session from start to end"
             isDone={authorized !== undefined && authorized.data.length > 0}
           >
-            The guided demo creates two applications, opens a session, authorizes and checks it. It
-            takes less than a minute.
+            {may("application:create")
+              ? "The guided demo creates two applications, opens a session, authorizes and checks it. It takes less than a minute."
+              : "The guided demo opens a session, authorizes and checks it. It needs the keys of a public and a private application."}
             <div className="actions">
               <ButtonLink tone="primary" href="/sessions/try">
                 Start the guided demo
@@ -151,12 +152,12 @@ export function GuardCard() {
       }
     >
       <p className="hint">
-        The package for TypeScript is not on npm yet: install it from the folder of Latchkey.
+        In TypeScript, <code>npm install latchkey</code> adds the guard once the package is on npm.
+        Until then, run <code>npm install</code> with the folder of your clone.
       </p>
       <CodeTabs
         label="Language of the check"
         samples={createGuardSamples({ ...connection, permission: "token:read" })}
-        install={{ typescript: "npm install latchkey" }}
       />
     </Card>
   );

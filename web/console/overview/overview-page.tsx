@@ -101,7 +101,7 @@ function Counts({ overview: { applications, sessions } }: { readonly overview: O
         href="/applications?view=unused"
         isWarning={unused > 0}
       >
-        {unused === 0 ? "Every application is in use or new." : "Disable what nobody needs."}
+        {unused === 0 ? "Every application is in use or new." : "Delete what nobody needs."}
       </Count>
       {sessions && (
         <Count

@@ -177,7 +177,7 @@ function describeRefusedKey(key: string): string {
     return "This is a nonce, not a key. Use the key of an application.";
   }
   if (key !== "" && !key.startsWith("lk_")) {
-    return "This is not a key of this service: keys start with lk_. Copy the key as it was shown when it was created.";
+    return "The service does not accept this key. The keys that it creates start with lk_. Copy the key as it was shown when it was created.";
   }
   return "The service does not accept this key. It may be incomplete, expired, replaced or revoked. Copy the whole key again, or use another one.";
 }

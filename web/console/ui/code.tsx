@@ -26,12 +26,10 @@ interface CodeTabsProps {
     readonly label: string;
     readonly code: string;
   }[];
-  /** Commands that install what the samples of a language need. */
-  readonly install?: Readonly<Record<string, string>>;
 }
 
 /** The same sample in several languages. */
-export function CodeTabs({ label, samples, install = {} }: CodeTabsProps) {
+export function CodeTabs({ label, samples }: CodeTabsProps) {
   return (
     <div className="code-tabs">
       <Tabs
@@ -39,18 +37,9 @@ export function CodeTabs({ label, samples, install = {} }: CodeTabsProps) {
         tabs={samples.map((sample) => ({
           id: sample.language,
           label: sample.label,
-          content: (
-            <>
-              <Install command={install[sample.language]} />
-              <CodeBlock code={sample.code} copyLabel={`Copy ${sample.label}`} />
-            </>
-          ),
+          content: <CodeBlock code={sample.code} copyLabel={`Copy ${sample.label}`} />,
         }))}
       />
     </div>
   );
-}
-
-function Install({ command }: { readonly command: string | undefined }) {
-  return command === undefined ? null : <CodeBlock code={command} copyLabel="Copy command" />;
 }
