@@ -1,14 +1,14 @@
 const segmenter = new Intl.Segmenter("en", { granularity: "grapheme" });
 
 const zeroWidth = /^[\p{M}\p{Cf}]/u;
-/** Emoji and East Asian characters take two columns. */
-const doubleWidth =
-  /^[\p{Emoji_Presentation}\p{sc=Han}\p{sc=Hangul}\p{sc=Hiragana}\p{sc=Katakana}\u3000-\u303e\uff01-\uff60\uffe0-\uffe6]|\ufe0f/u;
-
 /**
- * The width of text in terminal columns. A package such as string-width would
- * be one more dependency of the service.
+ * Emoji, and the ranges that Unicode's EastAsianWidth.txt calls wide or fullwidth, take two columns. So does a
+ * halfwidth character with a sound mark, which is one grapheme.
  */
+const doubleWidth =
+  /^[\p{Emoji_Presentation}\u1100-\u115f\u2329\u232a\u2e80-\u303e\u3041-\u3247\u3250-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe10-\ufe19\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{16fe0}-\u{18dff}\u{1aff0}-\u{1b2ff}\u{1f200}-\u{1f2ff}\u{20000}-\u{3fffd}]|\ufe0f|.[\uff9e\uff9f]/u;
+
+/** The width of text in terminal columns. */
 export function textWidth(text: string): number {
   let width = 0;
   for (const { segment } of segmenter.segment(text)) {

@@ -88,6 +88,29 @@ describe("text width", () => {
     ]);
   });
 
+  it.each([
+    ["サーバー・ユーザー", 18],
+    ["㈱", 2],
+    ["ﾊﾝｶｸ", 4],
+    ["ﾊﾞ", 2],
+    ["ㄅㄆ", 4],
+    ["ꀀ", 2],
+    ["한글", 4],
+    ["👨‍👩‍👧", 2],
+    ["1️⃣", 2],
+    ["🇯🇵", 2],
+  ])("counts the columns of %s", (text, width) => {
+    expect(textWidth(text)).toBe(width);
+  });
+
+  it("keeps the joiners of emoji and Arabic words, and no others", () => {
+    const name = "👨‍👩‍👧 می‌خواهم";
+    expect(formatDetails([["name", name]], { colors: plain })).toBe(`name  ${name}\n`);
+    expect(formatDetails([["name", "ad\u200cm\u200din\u200d👧"]], { colors: plain })).toBe(
+      "name  ad\\u{200c}m\\u{200d}in\\u{200d}👧\n",
+    );
+  });
+
   it("truncates and wraps between characters", () => {
     expect(truncateText("日本語", 6)).toBe("日本語");
     expect(truncateText("日本語", 5)).toBe("日本…");
