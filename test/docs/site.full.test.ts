@@ -1,3 +1,4 @@
+import { readdirSync } from "node:fs";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { Page } from "playwright-core";
 import { describeInBrowser } from "../support/browser/browser.js";
@@ -176,6 +177,22 @@ describeInBrowser("the documentation site", (browser) => {
     expect(faults).toEqual([]);
   });
 
+  it("cuts no table on a phone", async () => {
+    const { page } = await browser.open(docs, { viewport: phone });
+    const cut = [];
+    for (const path of docsPaths()) {
+      await page.goto(server.url + path);
+      const widths = await page.locator(".table").evaluateAll((tables) =>
+        tables.map((table) => {
+          const cells = [table, ...table.querySelectorAll("td")];
+          return Math.max(...cells.map((it) => it.scrollWidth - it.clientWidth));
+        }),
+      );
+      cut.push(...widths.flatMap((width, table) => (width > 0 ? [{ path, table, width }] : [])));
+    }
+    expect(cut).toEqual([]);
+  });
+
   it("is readable without script, and links from a page that does not exist", async () => {
     const { page } = await browser.open(`${docs}/errors/nothing`, {
       javaScriptEnabled: false,
@@ -208,6 +225,13 @@ describeInBrowser("the documentation site", (browser) => {
     },
   );
 });
+
+/** The paths of all pages. */
+function docsPaths(): string[] {
+  const names = readdirSync("dist/web/docs", { recursive: true, encoding: "utf8" });
+  const pages = names.filter((name) => name.endsWith(".html"));
+  return pages.map((name) => `/docs/${name.slice(0, -".html".length)}`);
+}
 
 /** Keeps the start of a long page, because a check of the whole proto reference takes a minute. */
 async function shorten(page: Page): Promise<void> {
