@@ -45,7 +45,7 @@ describeInBrowser("console access check page", (browser) => {
 
   /** The first line of each step. */
   async function readOutcomes(): Promise<string[]> {
-    return steps().locator(".why-outcome").allInnerTexts();
+    return steps().locator(".access-check-outcome").allInnerTexts();
   }
 
   async function check(permission: string, container = ""): Promise<void> {

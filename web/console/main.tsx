@@ -28,7 +28,7 @@ const ApplicationPage = lazyComponent(() => import("./applications/application-p
 const NewApplicationPage = lazyComponent(() => import("./applications/new-application-page.js"));
 const SessionsPage = lazyComponent(() => import("./sessions/sessions-page.js"));
 const TrySessionPage = lazyComponent(() => import("./sessions/try-session-page.js"));
-const WhyPage = lazyComponent(() => import("./access-check/access-check-page.js"));
+const AccessCheckPage = lazyComponent(() => import("./access-check/access-check-page.js"));
 const ActivityPage = lazyComponent(() => import("./activity/activity-page.js"));
 const MePage = lazyComponent(() => import("./me-page.js"));
 
@@ -48,7 +48,7 @@ function App() {
                 </Route>
                 <Route path="/sessions" component={SessionsPage} />
                 <Route path="/sessions/try" component={TrySessionPage} />
-                <Route path="/why" component={WhyPage} />
+                <Route path="/why" component={AccessCheckPage} />
                 <Route path="/activity" component={ActivityPage} />
                 <Route path="/me" component={MePage} />
                 <Route path={home} component={OverviewPage} />

@@ -25,7 +25,7 @@ import { type ChosenSubject, firstChoice, SubjectChoice } from "./subject-choice
 import "./access-check.css";
 
 /** Explains access decisions. */
-export default function WhyPage() {
+export default function AccessCheckPage() {
   const { may } = useAccess();
   const [params, setParams] = useSearchParams();
   const [chosen, setChosen] = useState(() => firstChoice(params, may));
@@ -47,12 +47,12 @@ export default function WhyPage() {
       title="Why?"
       description="Check whether a subject may use a permission on a token (a vaulted data item). Rules are evaluated in order, and the first match decides."
     >
-      <div className="why">
+      <div className="access-check">
         <Card label="Request" hasHeading={false}>
           <SubjectChoice chosen={chosen} keyErrors={keyErrors} onChange={choose} />
           <QueryFields query={query} errors={errors} onChange={setQuery} />
         </Card>
-        <div className="why-decision">
+        <div className="access-check-decision">
           {isReady ? (
             <DecisionFor chosen={chosen} request={request} />
           ) : (
@@ -143,11 +143,11 @@ function QueryFields({ query, errors, onChange }: QueryFieldsProps) {
         onText={(permission) => onChange({ ...query, permission: permission.trim() })}
         onChoose={(permission) => onChange({ ...query, permission })}
       />
-      <div className="why-pair">
+      <div className="access-check-pair">
         {field("tokenId", "Token ID", "token.id", "card-4242")}
         {field("container", "Token container", "token.container", "/pci/")}
       </div>
-      <div className="why-pair">
+      <div className="access-check-pair">
         {field("origin", "Origin", "origin", "https://shop.example.com")}
         {field("address", "Address", "address", "203.0.113.7")}
       </div>

@@ -79,7 +79,7 @@ export function DecisionDetails({ request, subject, actual }: DecisionDetailsPro
 function SubjectName({ subject: { application, session } }: { readonly subject: Subject }) {
   const name = application?.name ?? "an application";
   return (
-    <h2 className="why-subject">
+    <h2 className="access-check-subject">
       {session ? `A session of ${name}` : name}
       {session ? (
         <StateBadge state={session.state} />
@@ -143,7 +143,7 @@ export function DecisionSummary({ decision }: { readonly decision: AccessDecisio
   return (
     <>
       <Notice role="status" tone={allowed ? "good" : "danger"}>
-        <p className="why-result">
+        <p className="access-check-result">
           <Icon size={16} aria-hidden />
           <strong>{describeResult(decision)}</strong>
         </p>
@@ -174,7 +174,7 @@ function BothSides({ decision }: { readonly decision: AccessDecision }) {
       <DescriptionList
         items={sides.map(({ id, name, by }) => [
           name,
-          <span key={id} className="why-side">
+          <span key={id} className="access-check-side">
             {describeResult(by)}
             {by.decidedBy && <span className="muted">by {describeGrant(by.decidedBy)}</span>}
             {id === limitedBy && <Badge tone="accent">Limits the result</Badge>}
@@ -207,7 +207,7 @@ interface StepsProps {
 /** The evaluated rules in order, with their results. */
 function Steps({ explanation, rules, isDeciding }: StepsProps) {
   return (
-    <ol className="why-steps" aria-label="Evaluation order">
+    <ol className="access-check-steps" aria-label="Evaluation order">
       {explanation.rules.map((step) => (
         <StepItem key={step.index} step={step} isDeciding={isDeciding}>
           <RuleSummary rule={rules[step.index] as AccessRule} />
@@ -236,7 +236,7 @@ function StepItem({ step, isDeciding, children }: StepItemProps) {
   const label = isMatch && !isDeciding ? "Matches" : outcomes[step.outcome];
   return (
     <li data-outcome={step.outcome}>
-      <p className="why-outcome">
+      <p className="access-check-outcome">
         <Badge tone={isMatch ? "good" : "plain"}>{label}</Badge>
         <span>{step.outcome === "not_reached" ? "" : step.reasons.join(" · ")}</span>
       </p>
@@ -283,11 +283,11 @@ function SampleToken({ transform }: { readonly transform: string | undefined }) 
   const shown = transform === undefined ? "" : applyTransform(transform, plain, mask);
   return (
     <Card label="Sample">
-      <div className="why-pair">
+      <div className="access-check-pair">
         <TextField label="Token value" value={plain} onChange={setPlain} />
         <TextField label="Mask" value={mask} onChange={setMask} />
       </div>
-      <p className="why-shown">
+      <p className="access-check-shown">
         {transform === undefined ? "denied" : transform} →{" "}
         <output>{shown === "" ? "nothing" : <code>{shown}</code>}</output>
       </p>
