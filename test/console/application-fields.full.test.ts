@@ -114,7 +114,7 @@ describeInBrowser("console application fields", (browser) => {
     }
   });
 
-  it("shows at the external id that another application has it", async () => {
+  it("shows a taken external id at its field", async () => {
     await api.createApplication(root.key, { ...granted, name: "First", externalId: "taken" });
     const { id } = await api.createApplication(root.key, { ...granted, name: "Second" });
     const { page, faults } = await open(`/applications/${id}`);

@@ -133,7 +133,7 @@ describeInBrowser("console sign-in and permissions", (browser) => {
     expect(opened.faults).toEqual([]);
   });
 
-  it("teaches a key without permissions, and calls no more once it is deleted", async () => {
+  it("shows the first steps to a key without permissions, and stops calling after it is deleted", async () => {
     const viewer = await api.createApplication(root.key, {
       name: "Viewer",
       type: "private",

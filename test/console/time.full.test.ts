@@ -45,7 +45,7 @@ describeInBrowser("times in the console", (browser) => {
     expect(opened.faults).toEqual([]);
   });
 
-  it("shows a moment by a clock ahead of the service as just now", async () => {
+  it("shows a time ahead of the clock of the service as just now", async () => {
     server.clock.advance(Date.now() + 6_000 - server.clock.now());
     await api.createApplication(root.key, {
       name: "By a fast database",
