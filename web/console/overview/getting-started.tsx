@@ -76,8 +76,8 @@ export function GettingStarted({ own }: GettingStartedProps) {
             isDone={authorized !== undefined && authorized.data.length > 0}
           >
             {may("application:create")
-              ? "The guided demo creates two applications, opens a session, authorizes and checks it. It takes less than a minute."
-              : "The guided demo opens a session, authorizes and checks it. It needs the keys of a public and a private application."}
+              ? "The guided demo creates two applications, opens a session, authorizes it and uses it. It takes less than a minute."
+              : "The guided demo opens a session, authorizes it and uses it. It needs the keys of a public and a private application."}
             <div className="actions">
               <ButtonLink tone="primary" href="/sessions/try">
                 Start the guided demo

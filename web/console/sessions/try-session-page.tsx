@@ -26,7 +26,7 @@ export default function TrySessionPage() {
   return (
     <Page
       title="Try a session"
-      description="A browser gets a session, its backend authorizes it, and the browser uses it. Every call is real."
+      description="The guided demo of a session: a browser gets it, its backend authorizes it, and the browser uses it. Every call is real."
       actions={isStarted && <RestartButton demo={demo} restart={restart} />}
     >
       <div className="try">
