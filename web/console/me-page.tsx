@@ -1,7 +1,7 @@
 import { CircleHelp } from "lucide-react";
 import { ApplicationLink, TypeBadge } from "./applications/application-display.js";
 import { Grants } from "./rules/grants.js";
-import { useAccess } from "./sign-in/signed-in-key.js";
+import { useSignedInKey } from "./sign-in/signed-in-key.js";
 import { ButtonLink } from "./ui/buttons.js";
 import { Badge, Card, ChipsOrAny, Copyable, DescriptionList } from "./ui/display.js";
 import { Page } from "./ui/page.js";
@@ -10,7 +10,7 @@ import "./me-page.css";
 
 /** The owner and the permissions of the signed-in key. */
 export default function MePage() {
-  const { me } = useAccess();
+  const { me } = useSignedInKey();
   const { sessionId, authorizedBy, authorizer } = me;
   return (
     <Page

@@ -11,7 +11,7 @@ import {
 } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { isId } from "../../../src/lib/uuid-text.js";
 import { useKnownPermissions, usePermissionSuggestions } from "../rules/permission-input.js";
-import { useAccess } from "../sign-in/signed-in-key.js";
+import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { Combobox } from "../ui/combobox.js";
 import { Card, EmptyState, Skeleton } from "../ui/display.js";
 import { TextField } from "../ui/fields.js";
@@ -26,7 +26,7 @@ import "./access-check.css";
 
 /** Explains access decisions. */
 export default function AccessCheckPage() {
-  const { may } = useAccess();
+  const { may } = useSignedInKey();
   const [params, setParams] = useSearchParams();
   const [chosen, setChosen] = useState(() => firstChoice(params, may));
   const [query, setQuery] = useState(emptyQuery);
@@ -82,7 +82,7 @@ interface DecisionForProps {
 }
 
 function DecisionFor({ chosen, request }: DecisionForProps) {
-  const { me } = useAccess();
+  const { me } = useSignedInKey();
   switch (chosen.by) {
     case "key":
       return <KeyDecision request={request} />;

@@ -1,5 +1,5 @@
 import { ApplicationField } from "../applications/application-field.js";
-import { useAccess } from "../sign-in/signed-in-key.js";
+import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { KeyField, TextField } from "../ui/fields.js";
 import { RadioGroup } from "../ui/radio-group.js";
 
@@ -28,7 +28,7 @@ interface SubjectChoiceProps {
 }
 
 export function SubjectChoice({ chosen, keyErrors, onChange }: SubjectChoiceProps) {
-  const { may } = useAccess();
+  const { may } = useSignedInKey();
   const change = (fields: Partial<ChosenSubject>) => onChange({ ...chosen, ...fields });
   return (
     <>

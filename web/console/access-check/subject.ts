@@ -14,7 +14,7 @@ import {
 import { type Session, SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
 import type { DenialReason } from "../../../src/contract/decisions/explain.js";
 import { createRestrictionCheck } from "../../../src/contract/decisions/restrictions.js";
-import { useAccess } from "../sign-in/signed-in-key.js";
+import { useSignedInKey } from "../sign-in/signed-in-key.js";
 
 /** The subject of a check, as far as the signed-in key may read it. */
 export interface Subject {
@@ -103,7 +103,7 @@ export function useSubject({
   sessionId,
   decidedAt,
 }: SubjectReference): FoundSubject {
-  const { may } = useAccess();
+  const { may } = useSignedInKey();
   const mayReadApplication = may("application:read");
   const mayReadSession = may("session:read");
   const session = useQuery(

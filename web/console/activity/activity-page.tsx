@@ -4,7 +4,7 @@ import type { Event } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { FilterBar } from "../lists/filter-bar.js";
 import { ListSummary, LoadMore, summarize } from "../lists/list-summary.js";
 import { LiveBadge } from "../live/live.js";
-import { useAccess } from "../sign-in/signed-in-key.js";
+import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { Button } from "../ui/buttons.js";
 import { Badge, EmptyState } from "../ui/display.js";
 import { NotAllowed, Page, Problem } from "../ui/page.js";
@@ -22,7 +22,7 @@ import "./activity.css";
 
 /** The audit log of the tenant, live. */
 export default function ActivityPage() {
-  const { may } = useAccess();
+  const { may } = useSignedInKey();
   return may("event:read") ? (
     <EventLog />
   ) : (

@@ -8,7 +8,7 @@ import {
 } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { ApplicationLink } from "../applications/application-display.js";
 import { useApplicationName } from "../applications/application-names.js";
-import { useAccess } from "../sign-in/signed-in-key.js";
+import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { Button, CopyButton } from "../ui/buttons.js";
 import { Dialog } from "../ui/dialog.js";
 import { DescriptionList } from "../ui/display.js";
@@ -110,7 +110,7 @@ interface EventApplicationProps {
 
 /** A link to the application, with a note if it was renamed or deleted since. */
 function EventApplication({ id, name }: EventApplicationProps) {
-  const { may } = useAccess();
+  const { may } = useSignedInKey();
   const current = useApplicationName(id);
   const isRenamed = current && name !== undefined && current !== name;
   return (

@@ -1,6 +1,6 @@
 import { useQuery } from "@connectrpc/connect-query";
 import { EventService } from "../../../gen/latchkey/v1/event_service_pb.js";
-import { useAccess } from "../sign-in/signed-in-key.js";
+import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { ButtonLink } from "../ui/buttons.js";
 import { Badge, Card, Skeleton } from "../ui/display.js";
 import { Problem } from "../ui/page.js";
@@ -16,7 +16,7 @@ interface RecentEventsProps {
 
 /** The latest events, if the key may read them. */
 export function RecentEvents(props: RecentEventsProps) {
-  const { may } = useAccess();
+  const { may } = useSignedInKey();
   return may("event:read") ? <EventCard {...props} /> : null;
 }
 

@@ -6,7 +6,7 @@ import {
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { problemOf } from "../../../src/contract/problem-report.js";
 import { useClient } from "../sign-in/connection.js";
-import { useAccess } from "../sign-in/signed-in-key.js";
+import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { ConfirmDialog } from "../ui/dialog.js";
 import { Notice } from "../ui/display.js";
 import { ConfirmText } from "../ui/fields.js";
@@ -52,7 +52,7 @@ export function DeleteDialog({ application, onClose }: ApplicationDialogProps) {
 /** Sets the status, and offers to undo it. */
 export function useSetStatus({ id, name, version }: Application) {
   const applications = useClient(ApplicationService);
-  const { me } = useAccess();
+  const { me } = useSignedInKey();
   const refresh = useRefresh();
 
   async function change(status: Status, ifMatch: string): Promise<void> {
@@ -99,7 +99,7 @@ export function DisableDialog({ application, onClose }: ApplicationDialogProps) 
 
 /** Warns about changes that affect the key in use. */
 export function OwnKeyNotice({ id }: { readonly id: string }) {
-  const { me } = useAccess();
+  const { me } = useSignedInKey();
   return me.applicationId === id ? (
     <Notice tone="warning">
       <p>

@@ -3,7 +3,7 @@ import { keepPreviousData } from "@tanstack/react-query";
 import { useEffect, useMemo, useState } from "react";
 import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { isId } from "../../../src/lib/uuid-text.js";
-import { useAccess } from "../sign-in/signed-in-key.js";
+import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { Combobox } from "../ui/combobox.js";
 import { useDebounced } from "../ui/hooks.js";
 import { shortId } from "./application-display.js";
@@ -59,7 +59,7 @@ export function ApplicationField({ label, value, hint, type, onChange }: Applica
 }
 
 function useSuggestions(text: string, type: string | undefined) {
-  const { may } = useAccess();
+  const { may } = useSignedInKey();
   const q = useDebounced(text.trim());
   const { data } = useQuery(
     ApplicationService.method.listApplications,

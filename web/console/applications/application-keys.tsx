@@ -9,7 +9,7 @@ import {
 import type { ApplicationType } from "../../../src/contract/grants.js";
 import { keyFingerprint } from "../../../src/contract/key-text.js";
 import { useClient } from "../sign-in/connection.js";
-import { useAccess } from "../sign-in/signed-in-key.js";
+import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { Button, CopyButton } from "../ui/buttons.js";
 import { type Column, DataTable } from "../ui/data-table.js";
 import { ConfirmDialog } from "../ui/dialog.js";
@@ -28,7 +28,7 @@ interface ApplicationKeysProps {
 
 /** The valid keys of an application. */
 export function ApplicationKeys({ application, onRotate }: ApplicationKeysProps) {
-  const { may } = useAccess();
+  const { may } = useSignedInKey();
   const [revoking, setRevoking] = useState<ApplicationKey>();
   const { data, error } = useQuery(
     ApplicationService.method.listApplicationKeys,

@@ -2,7 +2,7 @@ import { createClient, type Transport } from "@connectrpc/connect";
 import { useTransport } from "@connectrpc/connect-query";
 import { useQuery } from "@tanstack/react-query";
 import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { useAccess } from "../sign-in/signed-in-key.js";
+import { useSignedInKey } from "../sign-in/signed-in-key.js";
 
 /** The query key prefix of names. */
 export const applicationNames = ["application-name"] as const;
@@ -18,7 +18,7 @@ const loaders = new WeakMap<Transport, BatchLoader<string>>();
  */
 export function useApplicationName(id: string | undefined): string | null | undefined {
   const transport = useTransport();
-  const { may } = useAccess();
+  const { may } = useSignedInKey();
   const isEnabled = id !== undefined && may("application:read");
   const { data } = useQuery({
     queryKey: [...applicationNames, id],

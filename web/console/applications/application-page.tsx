@@ -6,7 +6,7 @@ import {
   ApplicationService,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { RecentEvents } from "../activity/recent-events.js";
-import { useAccess } from "../sign-in/signed-in-key.js";
+import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { Button, ButtonLink, IconButton } from "../ui/buttons.js";
 import { Skeleton } from "../ui/display.js";
 import { Menu } from "../ui/menu.js";
@@ -25,7 +25,7 @@ interface ApplicationPageProps {
 }
 
 export default function ApplicationPage({ id }: ApplicationPageProps) {
-  const { may } = useAccess();
+  const { may } = useSignedInKey();
   return may("application:read") ? (
     <FoundApplication id={id} />
   ) : (
@@ -98,7 +98,7 @@ interface ActionsProps {
 
 /** The actions that the signed-in key may perform. */
 function Actions({ application, open }: ActionsProps) {
-  const { may } = useAccess();
+  const { may } = useSignedInKey();
   const setStatus = useSetStatus(application);
   const isEnabled = application.status === "enabled";
 

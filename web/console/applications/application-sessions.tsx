@@ -7,7 +7,7 @@ import { type Session, SessionService } from "../../../gen/latchkey/v1/session_s
 import { summarize } from "../lists/list-summary.js";
 import { RevokeAllSessionsDialog } from "../sessions/session-dialogs.js";
 import { StateBadge } from "../sessions/session-display.js";
-import { useAccess } from "../sign-in/signed-in-key.js";
+import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { Button, ButtonLink } from "../ui/buttons.js";
 import { Card, EmptyState, Skeleton } from "../ui/display.js";
 import { Problem } from "../ui/page.js";
@@ -22,14 +22,14 @@ const size = 5;
 
 /** The open sessions of a public application. */
 export function ApplicationSessions({ application }: ApplicationSessionsProps) {
-  const { may } = useAccess();
+  const { may } = useSignedInKey();
   return application.type === "public" && may("session:read") ? (
     <OpenSessions application={application} />
   ) : null;
 }
 
 function OpenSessions({ application: { id } }: ApplicationSessionsProps) {
-  const { may } = useAccess();
+  const { may } = useSignedInKey();
   const [isRevoking, setIsRevoking] = useState(false);
   const { data, error } = useQuery(
     SessionService.method.listSessions,

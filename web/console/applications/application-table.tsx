@@ -1,6 +1,6 @@
 import { type ReactNode, useEffect, useState } from "react";
 import type { Application } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { useAccess } from "../sign-in/signed-in-key.js";
+import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { type Column, DataTable } from "../ui/data-table.js";
 import { ExpiryTime, TimeAgo } from "../ui/time.js";
 import { ApplicationLink, StatusBadge, TypeBadge } from "./application-display.js";
@@ -17,7 +17,7 @@ interface ApplicationTableProps {
 
 export function ApplicationTable({ rows, params, empty, onChange }: ApplicationTableProps) {
   const { view, order } = params;
-  const { may } = useAccess();
+  const { may } = useSignedInKey();
   const [selected, select] = useSelection(rows, params);
   return (
     <>

@@ -1,7 +1,7 @@
 import { AppWindow, CalendarClock, Plus, SearchX, Sprout } from "lucide-react";
 import { type ReactNode, useMemo, useState } from "react";
 import { ListSummary } from "../lists/list-summary.js";
-import { useAccess } from "../sign-in/signed-in-key.js";
+import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { Button, ButtonLink } from "../ui/buttons.js";
 import { countOf, formatNumber } from "../ui/count.js";
 import { EmptyState } from "../ui/display.js";
@@ -24,7 +24,7 @@ import { ApplicationTable } from "./application-table.js";
 
 /** The applications, with search, filters and bulk actions. */
 export default function ApplicationsPage() {
-  const { may } = useAccess();
+  const { may } = useSignedInKey();
   return (
     <Page title="Applications" actions={may("application:create") && <NewLink />}>
       {may("application:read") ? <Views /> : <NotAllowed permission="application:read" />}

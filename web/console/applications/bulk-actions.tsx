@@ -3,7 +3,7 @@ import { useState } from "react";
 import type { Application } from "../../../gen/latchkey/v1/application_service_pb.js";
 import type { BulkItem, BulkResult } from "../bulk/run-bulk.js";
 import { SelectionBar } from "../bulk/selection-bar.js";
-import { useAccess } from "../sign-in/signed-in-key.js";
+import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { Button } from "../ui/buttons.js";
 import { formatNumber } from "../ui/count.js";
 import { useRefresh } from "../ui/hooks.js";
@@ -26,7 +26,7 @@ interface BulkActionsProps {
 
 /** The actions on the selected applications. */
 export function BulkActions({ selected, total, onSelect }: BulkActionsProps) {
-  const { may } = useAccess();
+  const { may } = useSignedInKey();
   const [action, setAction] = useState<Action>();
   const refresh = useRefresh();
   const ActionDialog = action && dialogs[action];

@@ -10,7 +10,7 @@ import { BulkDialog } from "../bulk/bulk-dialog.js";
 import { failedOf, succeededOf } from "../bulk/bulk-results.js";
 import { type BulkItem, type BulkResult, runBulk } from "../bulk/run-bulk.js";
 import { useClient } from "../sign-in/connection.js";
-import { useAccess } from "../sign-in/signed-in-key.js";
+import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { countOf, formatNumber } from "../ui/count.js";
 import { Notice } from "../ui/display.js";
 import { ConfirmText } from "../ui/fields.js";
@@ -31,7 +31,7 @@ interface ActionDialogProps {
 }
 
 export function BulkDisableDialog({ selected, onClose }: ActionDialogProps) {
-  const { me } = useAccess();
+  const { me } = useSignedInKey();
   const items = selected.filter(({ status }) => status === "enabled");
   const { change, offerUndo } = useStatusChange();
   return (
@@ -130,7 +130,7 @@ function useStatusChange() {
 }
 
 export function BulkRotateDialog({ selected, onClose }: ActionDialogProps) {
-  const { me } = useAccess();
+  const { me } = useSignedInKey();
   const [gracePeriod, setGracePeriod] = useState(defaultGracePeriod);
   const applications = useClient(ApplicationService);
   const durationMs = gracePeriodMs(gracePeriod);
@@ -170,7 +170,7 @@ export function BulkRotateDialog({ selected, onClose }: ActionDialogProps) {
 }
 
 export function BulkDeleteDialog({ selected, onClose }: ActionDialogProps) {
-  const { me } = useAccess();
+  const { me } = useSignedInKey();
   const [typed, setTyped] = useState("");
   const applications = useClient(ApplicationService);
   const phrase = `delete ${selected.length}`;
@@ -218,7 +218,7 @@ interface ItemsProps {
 }
 
 function BulkOwnKeyNotice({ items }: ItemsProps) {
-  const { me } = useAccess();
+  const { me } = useSignedInKey();
   return items.some(({ id }) => id === me.applicationId) ? (
     <Notice tone="warning">
       <p>

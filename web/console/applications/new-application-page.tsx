@@ -5,7 +5,7 @@ import {
   CreateApplicationRequestSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { useClient } from "../sign-in/connection.js";
-import { useAccess } from "../sign-in/signed-in-key.js";
+import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { ButtonLink } from "../ui/buttons.js";
 import { useRefresh } from "../ui/hooks.js";
 import { NotAllowed, Page } from "../ui/page.js";
@@ -15,7 +15,7 @@ import { createRequestOf, emptyDraft } from "./form/draft.js";
 import { useShowNewKey } from "./new-key.js";
 
 export default function NewApplicationPage() {
-  const { may } = useAccess();
+  const { may } = useSignedInKey();
   return (
     <Page title="New application" parents={[{ label: "Applications", href: "/applications" }]}>
       {may("application:create") ? (

@@ -1,7 +1,7 @@
 import { useTransport } from "@connectrpc/connect-query";
 import { useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext, useEffect, useRef, useState } from "react";
-import { useAccess } from "../sign-in/signed-in-key.js";
+import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { Badge } from "../ui/display.js";
 import { type EventBatch, type FeedState, startEventFeed } from "./event-feed.js";
 import { createQueryRefresher } from "./refresh.js";
@@ -17,7 +17,7 @@ const LiveContext = createContext<LiveState>({ state: "off", listeners: new Set(
 
 /** One event stream for all pages. Refetches the queries that events affect. */
 export function LiveProvider({ children }: { readonly children: ReactNode }) {
-  const { me, may } = useAccess();
+  const { me, may } = useSignedInKey();
   const transport = useTransport();
   const queries = useQueryClient();
   const [listeners] = useState(() => new Set<Listener>());

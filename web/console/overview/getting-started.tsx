@@ -8,7 +8,7 @@ import { createGuardSamples, createSamples } from "../../../src/contract/samples
 import { keyHeader } from "../../common/key-header.js";
 import { demoNames, demoPrefix } from "../sessions/try/demo-names.js";
 import { serviceUrl } from "../sign-in/connection.js";
-import { useAccess } from "../sign-in/signed-in-key.js";
+import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { ButtonLink } from "../ui/buttons.js";
 import { CodeTabs } from "../ui/code.js";
 import { Card } from "../ui/display.js";
@@ -54,7 +54,7 @@ interface GettingStartedProps {
 
 /** The first steps in a new tenant. */
 export function GettingStarted({ own }: GettingStartedProps) {
-  const { may } = useAccess();
+  const { may } = useSignedInKey();
   const { data: authorized } = useQuery(
     EventService.method.listEvents,
     { kind: "session.authorized", size: 1 },

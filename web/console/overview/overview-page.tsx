@@ -4,7 +4,7 @@ import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { type Overview, OverviewService } from "../../../gen/latchkey/v1/overview_service_pb.js";
 import { RecentEvents } from "../activity/recent-events.js";
-import { useAccess } from "../sign-in/signed-in-key.js";
+import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { ButtonLink } from "../ui/buttons.js";
 import { formatNumber } from "../ui/count.js";
 import { Skeleton } from "../ui/display.js";
@@ -17,7 +17,7 @@ const refetchInterval = 10_000;
 
 /** The state of the tenant, and the first steps if it is new. */
 export default function OverviewPage() {
-  const { may } = useAccess();
+  const { may } = useSignedInKey();
   return (
     <Page
       title="Overview"

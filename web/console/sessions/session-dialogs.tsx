@@ -6,7 +6,7 @@ import { type Session, SessionService } from "../../../gen/latchkey/v1/session_s
 import { ApplicationLink } from "../applications/application-display.js";
 import { Grants } from "../rules/grants.js";
 import { useClient } from "../sign-in/connection.js";
-import { useAccess } from "../sign-in/signed-in-key.js";
+import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { Button, ButtonLink } from "../ui/buttons.js";
 import { ConfirmDialog, Dialog } from "../ui/dialog.js";
 import { DescriptionList, Notice, Skeleton } from "../ui/display.js";
@@ -76,7 +76,7 @@ function SessionDetails({ session }: { readonly session: Session }) {
 }
 
 function SessionActions({ id }: { readonly id: string }) {
-  const { may } = useAccess();
+  const { may } = useSignedInKey();
   const [isConfirming, setIsConfirming] = useState(false);
   const sessions = useClient(SessionService);
   const queries = useQueryClient();

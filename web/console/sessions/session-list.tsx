@@ -9,7 +9,7 @@ import { SelectionBar } from "../bulk/selection-bar.js";
 import { ListSummary, LoadMore, summarize } from "../lists/list-summary.js";
 import { hasFewPages } from "../live/refresh.js";
 import { useClient } from "../sign-in/connection.js";
-import { useAccess } from "../sign-in/signed-in-key.js";
+import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { Button, ButtonLink } from "../ui/buttons.js";
 import { countOf, formatNumber } from "../ui/count.js";
 import { type Column, DataTable } from "../ui/data-table.js";
@@ -43,7 +43,7 @@ export function SessionList({ filter, actions, clear, open }: SessionListProps) 
   // Authorized sessions also leave a list of unauthorized ones.
   const endReason =
     filter.state === "unauthorized" ? "authorized, expired or revoked" : "expired or revoked";
-  const { may } = useAccess();
+  const { may } = useSignedInKey();
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new list clears the selection.
   useEffect(() => setSelected(new Set()), [list]);

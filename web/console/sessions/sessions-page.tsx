@@ -7,7 +7,7 @@ import { FilterBar } from "../lists/filter-bar.js";
 import { applicationFilter, choiceFilter, type Filter, plainOptions } from "../lists/filters.js";
 import { useListParams } from "../lists/list-params.js";
 import { LiveBadge } from "../live/live.js";
-import { useAccess } from "../sign-in/signed-in-key.js";
+import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { Button, ButtonLink } from "../ui/buttons.js";
 import { NotAllowed, Page } from "../ui/page.js";
 import { RevokeAllSessionsDialog, SessionDialog } from "./session-dialogs.js";
@@ -16,7 +16,7 @@ import "./sessions.css";
 
 /** The open sessions, live. */
 export default function SessionsPage() {
-  const { may } = useAccess();
+  const { may } = useSignedInKey();
   return (
     <Page
       title="Sessions"
@@ -33,7 +33,7 @@ export default function SessionsPage() {
 }
 
 function OpenSessions() {
-  const { may } = useAccess();
+  const { may } = useSignedInKey();
   const [params, change] = useListParams({ read: readParams });
   const [isRevoking, setIsRevoking] = useState(false);
   const { application, authorizer, state, session } = params;

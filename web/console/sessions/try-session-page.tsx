@@ -1,7 +1,7 @@
 import { PartyPopper, RotateCcw, Timer, Trash2 } from "lucide-react";
 import { useMemo, useState } from "react";
 import { AuthorizeSessionRequestSchema } from "../../../gen/latchkey/v1/session_service_pb.js";
-import { useAccess } from "../sign-in/signed-in-key.js";
+import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { Button, ButtonLink } from "../ui/buttons.js";
 import { useRefresh } from "../ui/hooks.js";
 import { Page, Problem } from "../ui/page.js";
@@ -92,7 +92,7 @@ interface OwnKeysToggleProps {
 
 /** Offers users who may create demo applications to use existing ones. */
 function OwnKeysToggle({ demo: { usesOwnKeys }, change }: OwnKeysToggleProps) {
-  const { may } = useAccess();
+  const { may } = useSignedInKey();
   if (!may("application:create") || !may("application:delete")) {
     return null;
   }
@@ -111,7 +111,7 @@ interface EndProps {
 }
 
 function Finish({ demo, restart }: EndProps) {
-  const { may } = useAccess();
+  const { may } = useSignedInKey();
   return (
     <section className="card finish" aria-label="Done">
       <h2>

@@ -1,7 +1,7 @@
 import { Copy, Keyboard, LogOut } from "lucide-react";
 import { type ReactElement, useSyncExternalStore } from "react";
 import { chooseTheme, chosenTheme, onThemeChange, type Theme, themes } from "../../common/theme.js";
-import { useAccess } from "../sign-in/signed-in-key.js";
+import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { Menu } from "../ui/menu.js";
 import { copyText } from "../ui/toast.js";
 
@@ -18,7 +18,7 @@ interface AccountMenuProps {
 
 /** Theme, own id, shortcuts and sign-out. Open when it is mounted. */
 export default function AccountMenu({ trigger, openShortcuts }: AccountMenuProps) {
-  const { me, signOut } = useAccess();
+  const { me, signOut } = useSignedInKey();
   const theme = useSyncExternalStore(onThemeChange, chosenTheme);
   return (
     <Menu

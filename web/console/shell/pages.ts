@@ -8,7 +8,7 @@ import {
   type LucideIcon,
   Timer,
 } from "lucide-react";
-import type { Access } from "../sign-in/signed-in-key.js";
+import type { SignedInKey } from "../sign-in/signed-in-key.js";
 
 interface PageLink {
   readonly path: string;
@@ -17,7 +17,7 @@ interface PageLink {
   /** Pressed after `g`, the key opens the page. */
   readonly key: string;
   /** Whether the key has the permissions that the page needs. */
-  isFor(access: Pick<Access, "may">): boolean;
+  isFor(access: Pick<SignedInKey, "may">): boolean;
 }
 
 interface Section {
@@ -79,13 +79,13 @@ const sections: readonly Section[] = [
 ];
 
 /** The sections with the pages that a key can use. */
-export function sectionsFor(access: Pick<Access, "may">): readonly Section[] {
+export function sectionsFor(access: Pick<SignedInKey, "may">): readonly Section[] {
   return sections
     .map(({ title, pages }) => ({ title, pages: pages.filter(({ isFor }) => isFor(access)) }))
     .filter(({ pages }) => pages.length > 0);
 }
 
-export function pagesFor(access: Pick<Access, "may">): readonly PageLink[] {
+export function pagesFor(access: Pick<SignedInKey, "may">): readonly PageLink[] {
   return sectionsFor(access).flatMap(({ pages }) => pages);
 }
 

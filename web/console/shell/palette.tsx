@@ -24,7 +24,7 @@ import {
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { maxLengthOf } from "../../../src/contract/fields.js";
 import { chooseTheme, chosenTheme, themes } from "../../common/theme.js";
-import { useAccess } from "../sign-in/signed-in-key.js";
+import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { iconSize } from "../ui/buttons.js";
 import { Badge, Kbd } from "../ui/display.js";
 import { useDebounced } from "../ui/hooks.js";
@@ -148,7 +148,7 @@ const maxApplications = 6;
 
 /** The newest applications, or those that match. Until they are found, those known that match. */
 function useApplications(text: string) {
-  const { may } = useAccess();
+  const { may } = useSignedInKey();
   const [, navigate] = useLocation();
   const q = useDebounced(text.trim());
   const { data, isFetching, isPlaceholderData } = useQuery(
@@ -177,7 +177,7 @@ function commandFor({ id, name, type }: Application, navigate: (to: string) => v
 }
 
 function useCommands(openShortcuts: () => void): readonly Command[] {
-  const access = useAccess();
+  const access = useSignedInKey();
   const [, navigate] = useLocation();
   const action = (label: string, icon: LucideIcon, run: () => void): Command => ({
     value: label,

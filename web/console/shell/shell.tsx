@@ -9,7 +9,7 @@ import {
   useState,
 } from "react";
 import { Link, useLocation } from "wouter";
-import { useAccess } from "../sign-in/signed-in-key.js";
+import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { IconButton, iconSize } from "../ui/buttons.js";
 import { Kbd, Logo } from "../ui/display.js";
 import { lazyComponent, preloadComponents } from "../ui/lazy.js";
@@ -97,7 +97,7 @@ function Sidebar({ openPalette, openShortcuts }: SidebarProps) {
 }
 
 function Pages() {
-  const sections = sectionsFor(useAccess());
+  const sections = sectionsFor(useSignedInKey());
   const [here] = useLocation();
   const current = pageAt(
     here,
@@ -154,7 +154,7 @@ interface AccountButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
 }
 
 function AccountButton(props: AccountButtonProps) {
-  const { me } = useAccess();
+  const { me } = useSignedInKey();
   return (
     <button {...props} type="button" className="account-button" aria-haspopup="menu">
       <span className="visually-hidden">Account:</span>

@@ -1,11 +1,11 @@
-import { useAccess } from "../sign-in/signed-in-key.js";
+import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { Dialog } from "../ui/dialog.js";
 import { Kbd } from "../ui/display.js";
 import { shortcutsFor } from "./shortcuts.js";
 
 /** Lists the keyboard shortcuts. */
 export default function ShortcutSheet({ close }: { close(): void }) {
-  const shortcuts = shortcutsFor(useAccess());
+  const shortcuts = shortcutsFor(useSignedInKey());
   return (
     <Dialog title="Keyboard shortcuts" onClose={close}>
       <dl className="shortcuts">

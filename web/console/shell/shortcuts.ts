@@ -1,6 +1,6 @@
 import { useEffect, useRef } from "react";
 import { useLocation } from "wouter";
-import { useAccess } from "../sign-in/signed-in-key.js";
+import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { pagesFor } from "./pages.js";
 
 const isMac = /mac|iphone|ipad/i.test(navigator.platform);
@@ -34,7 +34,7 @@ interface ShortcutActions {
 
 /** Handles the shortcuts. While the user types or a dialog is open, only the palette opens. */
 export function useShortcuts({ openPalette, openShortcuts }: ShortcutActions): void {
-  const access = useAccess();
+  const access = useSignedInKey();
   const [, navigate] = useLocation();
   /** When `g` was pressed. */
   const startedAt = useRef(Number.NEGATIVE_INFINITY);

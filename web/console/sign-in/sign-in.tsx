@@ -13,7 +13,7 @@ import { retryDelayMs } from "../ui/outage.js";
 import { Problem } from "../ui/page.js";
 import { dismissToasts } from "../ui/toast.js";
 import { connect, createQueries } from "./connection.js";
-import { AccessProvider } from "./signed-in-key.js";
+import { SignedInKeyProvider } from "./signed-in-key.js";
 
 const invalidKeyNotice =
   "Your key is no longer valid. It expired or was revoked, or its application was disabled or deleted. Sign in with another key.";
@@ -61,9 +61,9 @@ export function RequireSignIn({ children }: { readonly children: ReactNode }) {
   return (
     <TransportProvider transport={state.transport}>
       <QueryClientProvider client={state.queries}>
-        <AccessProvider first={state.me} signOut={() => leavePage(() => signOut(state))}>
+        <SignedInKeyProvider first={state.me} signOut={() => leavePage(() => signOut(state))}>
           <LiveProvider>{children}</LiveProvider>
-        </AccessProvider>
+        </SignedInKeyProvider>
       </QueryClientProvider>
     </TransportProvider>
   );

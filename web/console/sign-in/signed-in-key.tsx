@@ -8,24 +8,24 @@ import { retryDelayMs, useOutage } from "../ui/outage.js";
 import { serviceNow } from "../ui/service-clock.js";
 
 /** The signed-in key and its permissions. */
-export interface Access {
+export interface SignedInKey {
   readonly me: WhoAmIResponse;
   /** Whether the key has a permission, directly or through a rule. */
   may(permission: string): boolean;
   signOut(): void;
 }
 
-const AccessContext = createContext<Access | undefined>(undefined);
+const SignedInKeyContext = createContext<SignedInKey | undefined>(undefined);
 
-export function useAccess(): Access {
-  const access = useContext(AccessContext);
-  if (!access) {
-    throw new Error("useAccess must be used within AccessProvider.");
+export function useSignedInKey(): SignedInKey {
+  const signedIn = useContext(SignedInKeyContext);
+  if (!signedIn) {
+    throw new Error("useSignedInKey must be used within SignedInKeyProvider.");
   }
-  return access;
+  return signedIn;
 }
 
-interface AccessProviderProps {
+interface SignedInKeyProviderProps {
   /** The response at sign-in. */
   readonly first: WhoAmIResponse;
   signOut(): void;
@@ -33,7 +33,7 @@ interface AccessProviderProps {
 }
 
 /** Provides the signed-in key, and refetches it at intervals. */
-export function AccessProvider({ first, signOut, children }: AccessProviderProps) {
+export function SignedInKeyProvider({ first, signOut, children }: SignedInKeyProviderProps) {
   const isOffline = useOutage() !== undefined;
   useRefetchOnReconnect(isOffline);
   const { data: me = first } = useQuery(
@@ -45,8 +45,8 @@ export function AccessProvider({ first, signOut, children }: AccessProviderProps
     },
   );
   const held = new Set(heldPermissions(me));
-  const access: Access = { me, may: (permission) => held.has(permission), signOut };
-  return <AccessContext value={access}>{children}</AccessContext>;
+  const signedIn: SignedInKey = { me, may: (permission) => held.has(permission), signOut };
+  return <SignedInKeyContext value={signedIn}>{children}</SignedInKeyContext>;
 }
 
 /** Refetches when the key expires, and every 30 seconds for changed permissions. */

@@ -9,7 +9,7 @@ import {
 import { problemOf } from "../../../../src/contract/problem-report.js";
 import type { ProblemCode } from "../../../../src/contract/problems.js";
 import { useClient } from "../../sign-in/connection.js";
-import { useAccess } from "../../sign-in/signed-in-key.js";
+import { useSignedInKey } from "../../sign-in/signed-in-key.js";
 import { Button } from "../../ui/buttons.js";
 import { Card, Notice } from "../../ui/display.js";
 import { toast } from "../../ui/toast.js";
@@ -40,7 +40,7 @@ interface EditableCardProps extends Omit<SectionFormProps, "onClose" | "label"> 
 
 /** A section of an application that is edited in place. */
 export function EditableCard({ label, editing, children, ...rest }: EditableCardProps) {
-  const { may } = useAccess();
+  const { may } = useSignedInKey();
   const { section, setSection } = editing;
   const isEditing = section === label;
   const editButton = useRef<HTMLButtonElement>(null);

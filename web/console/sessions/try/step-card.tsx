@@ -9,7 +9,7 @@ import {
   User,
 } from "lucide-react";
 import { type FormEvent, type ReactNode, useEffect, useRef, useState } from "react";
-import { useAccess } from "../../sign-in/signed-in-key.js";
+import { useSignedInKey } from "../../sign-in/signed-in-key.js";
 import { Button } from "../../ui/buttons.js";
 import { Badge, Notice } from "../../ui/display.js";
 import { KeyField } from "../../ui/fields.js";
@@ -185,7 +185,7 @@ export function StepForm(props: StepFormProps) {
   const { step, demo, isBlocked, isArrival, children, onRun, onRunAll, onStop } = props;
   const isBusy = demo.running !== undefined;
   const { action, keyType } = stepTexts[step];
-  const { me } = useAccess();
+  const { me } = useSignedInKey();
   const [key, setKey] = useState("");
   const button = useRef<HTMLDivElement>(null);
   const hasFittingKey = me.kind === "application" && me.type === keyType;

@@ -1,6 +1,6 @@
 import { useTransport } from "@connectrpc/connect-query";
 import { type QueryKey, skipToken, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useAccess } from "../../sign-in/signed-in-key.js";
+import { useSignedInKey } from "../../sign-in/signed-in-key.js";
 import { type Demo, deleteDemoApplications, runStep, type StepId, startDemo } from "./demo.js";
 
 const demoKey: QueryKey = ["try-session"];
@@ -26,7 +26,7 @@ interface DemoControls {
 
 /** The demo and its actions. It is kept in the query cache, so that it survives visits to other pages. */
 export function useDemo(): DemoControls {
-  const { may } = useAccess();
+  const { may } = useSignedInKey();
   const own = useTransport();
   const queries = useQueryClient();
   const mayCreate = may("application:create") && may("application:delete");
