@@ -1,14 +1,15 @@
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import type { OverviewService } from "../../../gen/latchkey/v1/overview_service_pb.js";
 import { callerHolds, callerOf } from "../../auth/caller.js";
+import { expiringDays, unusedDays } from "../../contract/application-views.js";
 import { yieldToEventLoop } from "../../lib/event-loop.js";
 import type { ApplicationFilter, ListOrder } from "../../store/port/applications.js";
 import type { Store } from "../../store/port/store.js";
 import { maxCounted } from "../cursors.js";
 
 const day = 24 * 3_600_000;
-const expiringWithin = 30 * day;
-const unusedFor = 90 * day;
+const expiringWithin = expiringDays * day;
+const unusedFor = unusedDays * day;
 
 export function createOverviewHandlers({
   store,

@@ -20,14 +20,14 @@ import { debounceMs } from "../ui/hooks.js";
 import { Select } from "../ui/select.js";
 import { labelOf, useFieldErrors } from "../validation/field-errors.js";
 import {
-  expiryDays,
+  expiryChoices,
   type Filters,
   type ListParams,
   mayContainAnyKey,
   orders,
   statuses,
   types,
-  unusedDays,
+  unusedChoices,
   viewDefaults,
 } from "./application-query.js";
 
@@ -126,13 +126,13 @@ const filters: readonly Filter<Exclude<keyof Filters, "q">>[] = [
   choiceFilter({
     name: "expires",
     label: "Expires",
-    options: expiryDays.map((days) => ({ value: days, label: `within ${days} days` })),
+    options: expiryChoices.map((days) => ({ value: days, label: `within ${days} days` })),
     any: "Any time",
   }),
   choiceFilter({
     name: "unused",
     label: "Last used",
-    options: unusedDays.map((days) => ({ value: days, label: `not for ${days} days` })),
+    options: unusedChoices.map((days) => ({ value: days, label: `not for ${days} days` })),
     any: "Any time",
   }),
   {

@@ -1,6 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { ListApplicationsRequestSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { expiringDays, unusedDays } from "../../../src/contract/application-views.js";
 import { choicesOf } from "../../../src/contract/fields.js";
 import { mayBeForeignKey, mayContainKey } from "../../../src/contract/key-text.js";
 import { isId } from "../../../src/lib/uuid-text.js";
@@ -15,8 +16,8 @@ export const statuses = choicesOf(field.status);
 export const orders = choicesOf(field.order);
 
 /** Ranges of the filters by time, in days. */
-export const expiryDays = ["7", "30", "90", "365"] as const;
-export const unusedDays = ["30", "90", "365"] as const;
+export const expiryChoices = ["7", "30", "90", "365"] as const;
+export const unusedChoices = ["30", "90", "365"] as const;
 
 /** Lists that a tab opens. */
 export const views = ["all", "expiring", "unused"] as const;
@@ -24,8 +25,8 @@ export type View = (typeof views)[number];
 
 export const viewDefaults: Readonly<Record<View, Partial<Filters> & { readonly order: string }>> = {
   all: { order: "newest" },
-  expiring: { order: "expires_at", expires: "30" },
-  unused: { order: "last_used_at", unused: "90" },
+  expiring: { order: "expires_at", expires: String(expiringDays) },
+  unused: { order: "last_used_at", unused: String(unusedDays) },
 };
 
 const filterNames = [
@@ -74,8 +75,8 @@ function readParams(parameters: URLSearchParams): ListParams {
     q: mayContainAnyKey(read("q")) ? "" : read("q"),
     type: oneOf("type", types) ?? "",
     status: oneOf("status", statuses) ?? "",
-    expires: defaults.expires ?? oneOf("expires", expiryDays) ?? "",
-    unused: defaults.unused ?? oneOf("unused", unusedDays) ?? "",
+    expires: defaults.expires ?? oneOf("expires", expiryChoices) ?? "",
+    unused: defaults.unused ?? oneOf("unused", unusedChoices) ?? "",
     permission: readText("permission"),
     createdBy: isId(read("createdBy")) ? read("createdBy") : "",
     externalId: readText("externalId"),

@@ -1,5 +1,6 @@
 import { AppWindow, CalendarClock, Plus, SearchX, Sprout } from "lucide-react";
 import { type ReactNode, useMemo, useState } from "react";
+import { expiringDays, unusedDays } from "../../../src/contract/application-views.js";
 import { ListSummary } from "../lists/list-summary.js";
 import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { Button, ButtonLink } from "../ui/buttons.js";
@@ -169,15 +170,15 @@ const emptyViews: Readonly<Record<View, ReactNode>> = {
     </EmptyState>
   ),
   expiring: (
-    <EmptyState icon={CalendarClock} title="Nothing expires in the next 30 days">
-      Applications with an expiry appear here 30 days before they stop working. Extend the expiry or
-      create a replacement in time.
+    <EmptyState icon={CalendarClock} title={`Nothing expires in the next ${expiringDays} days`}>
+      Applications with an expiry appear here {expiringDays} days before they stop working. Extend
+      the expiry or create a replacement in time.
     </EmptyState>
   ),
   unused: (
     <EmptyState icon={Sprout} title="Every application is in use or new">
-      Applications that were not used for 90 days appear here. Disable them, then delete them when
-      nobody misses them.
+      Applications that were not used for {unusedDays} days appear here. Disable them, then delete
+      them when nobody misses them.
     </EmptyState>
   ),
 };

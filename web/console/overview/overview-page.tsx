@@ -3,6 +3,7 @@ import { FlaskConical, Plus } from "lucide-react";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { type Overview, OverviewService } from "../../../gen/latchkey/v1/overview_service_pb.js";
+import { expiringDays, unusedDays } from "../../../src/contract/application-views.js";
 import { RecentEvents } from "../activity/recent-events.js";
 import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { ButtonLink } from "../ui/buttons.js";
@@ -88,7 +89,7 @@ function Counts({ overview: { applications, sessions } }: { readonly overview: O
         ))}
       </Count>
       <Count
-        label="Applications expiring within 30 days"
+        label={`Applications expiring within ${expiringDays} days`}
         value={expiring}
         href="/applications?view=expiring"
         isWarning={expiring > 0}
@@ -96,7 +97,7 @@ function Counts({ overview: { applications, sessions } }: { readonly overview: O
         {expiring === 0 ? "No application expires soon." : "Extend or replace them in time."}
       </Count>
       <Count
-        label="Applications unused for 90 days"
+        label={`Applications unused for ${unusedDays} days`}
         value={unused}
         href="/applications?view=unused"
         isWarning={unused > 0}
