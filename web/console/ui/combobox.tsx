@@ -33,7 +33,10 @@ interface ComboboxProps extends FieldText {
   readonly children?: ReactNode;
 }
 
-/** A text input with suggestions. The caller searches and keeps the text. */
+/**
+ * A text input with suggestions. The caller searches and keeps the text. Not Ark's combobox, which
+ * ignores input after its list was closed from outside while the input keeps the focus.
+ */
 export function Combobox(props: ComboboxProps) {
   const { label, hint, errors, placeholder, suggestions, text, onText, onChoose } = props;
   const { inputProps, children } = props;
