@@ -8,6 +8,7 @@ import {
 } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { ApplicationLink } from "../applications/application-display.js";
 import { useApplicationName } from "../applications/application-names.js";
+import { restJson } from "../rest-json.js";
 import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { Button, CopyButton } from "../ui/buttons.js";
 import { Dialog } from "../ui/dialog.js";
@@ -51,7 +52,7 @@ export function EventDialog({ event, onFilter, onClose }: EventDialogProps) {
         )}
         <CopyButton
           label="Copy as JSON"
-          text={toJsonString(EventSchema, event, { useProtoFieldName: true, prettySpaces: 2 })}
+          text={toJsonString(EventSchema, event, { ...restJson, prettySpaces: 2 })}
         />
       </div>
     </Dialog>

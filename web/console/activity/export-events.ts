@@ -5,15 +5,16 @@ import {
   type Event,
   EventSchema,
   EventService,
-  type ListEventsRequestSchema,
+  ListEventsRequestSchema,
 } from "../../../gen/latchkey/v1/event_service_pb.js";
+import { maximumOf } from "../../../src/contract/fields.js";
+import { restJson } from "../rest-json.js";
 import { toCsv } from "../ui/csv.js";
 
 /** The most events in one export, which the browser holds in memory. */
 export const maxExported = 10_000;
 
-/** The page size limit of the service. */
-const size = 100;
+const size = maximumOf(ListEventsRequestSchema.field.size);
 
 /** A page may be empty although older events match, so a rare filter needs many of them. */
 const maxPages = 500;
@@ -51,8 +52,7 @@ export async function readEvents(options: ReadOptions): Promise<Exported> {
 
 /** One JSON object per line, as REST returns them. */
 export function toJsonLines(events: readonly Event[]): string {
-  const options = { useProtoFieldName: true, alwaysEmitImplicit: true };
-  return events.map((event) => `${toJsonString(EventSchema, event, options)}\n`).join("");
+  return events.map((event) => `${toJsonString(EventSchema, event, restJson)}\n`).join("");
 }
 
 const columns: readonly (readonly [name: string, (event: Event) => unknown])[] = [

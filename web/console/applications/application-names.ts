@@ -1,14 +1,17 @@
 import { createClient, type Transport } from "@connectrpc/connect";
 import { useTransport } from "@connectrpc/connect-query";
 import { useQuery } from "@tanstack/react-query";
-import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
+import {
+  ApplicationService,
+  ListApplicationsRequestSchema,
+} from "../../../gen/latchkey/v1/application_service_pb.js";
+import { maximumOf } from "../../../src/contract/fields.js";
 import { useSignedInKey } from "../sign-in/signed-in-key.js";
 
 /** The query key prefix of names. */
 export const applicationNames = ["application-name"] as const;
 
-/** The page size limit of the service. */
-const maxIds = 100;
+const maxIds = maximumOf(ListApplicationsRequestSchema.field.size);
 
 const loaders = new WeakMap<Transport, BatchLoader<string>>();
 

@@ -9,12 +9,14 @@ import { useState } from "react";
 import {
   type Application,
   ApplicationService,
+  ListApplicationsRequestSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { maximumOf } from "../../../src/contract/fields.js";
 import { type ListRequest, mayContainAnyKey } from "./application-query.js";
 
 const { listApplications } = ApplicationService.method;
 
-const pageSize = 100;
+const pageSize = maximumOf(ListApplicationsRequestSchema.field.size);
 
 export interface ApplicationRows {
   /** The number of rows. Undefined while the first page loads. */

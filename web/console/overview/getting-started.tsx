@@ -1,9 +1,13 @@
 import { useQuery } from "@connectrpc/connect-query";
 import { Check } from "lucide-react";
 import type { ReactNode } from "react";
-import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
+import {
+  ApplicationService,
+  ListApplicationsRequestSchema,
+} from "../../../gen/latchkey/v1/application_service_pb.js";
 import { EventService } from "../../../gen/latchkey/v1/event_service_pb.js";
 import type { Overview } from "../../../gen/latchkey/v1/overview_service_pb.js";
+import { maximumOf } from "../../../src/contract/fields.js";
 import { createGuardSamples, createSamples } from "../../../src/contract/samples/samples.js";
 import { keyHeader } from "../../common/key-header.js";
 import { demoNames, demoPrefix } from "../sessions/try/demo-names.js";
@@ -21,8 +25,7 @@ interface OwnApplications {
   readonly hasPublic: boolean;
 }
 
-/** The page size limit of the service. */
-const size = 100;
+const size = maximumOf(ListApplicationsRequestSchema.field.size);
 
 /** Does not count the applications of the guided demo. Undefined while it is not known. */
 export function useOwnApplications(overview: Overview | undefined): OwnApplications | undefined {

@@ -16,6 +16,7 @@ import { type ProblemCode, problemCatalogue } from "../../../../src/contract/pro
 import { json, printValue } from "../../../../src/contract/samples/call.js";
 import { createSamples } from "../../../../src/contract/samples/samples.js";
 import { keyHeader } from "../../../common/key-header.js";
+import { restJson } from "../../rest-json.js";
 import { serviceUrl } from "../../sign-in/connection.js";
 import { CodeBlock, CodeTabs } from "../../ui/code.js";
 import { Badge } from "../../ui/display.js";
@@ -36,8 +37,6 @@ interface Performed<Output extends DescMessage> {
   readonly message?: MessageShape<Output>;
 }
 
-const jsonOptions = { useProtoFieldName: true, alwaysEmitImplicit: true };
-
 /** Calls the service. A refusal is a result too. Throws only if there is no response. */
 export async function perform<Input extends DescMessage, Output extends DescMessage>(
   transport: Transport,
@@ -54,7 +53,7 @@ export async function perform<Input extends DescMessage, Output extends DescMess
   try {
     const { message } = await transport.unary(method, undefined, undefined, undefined, request);
     const status = statusOf(method);
-    const response = status === 204 ? undefined : toJson(method.output, message, jsonOptions);
+    const response = status === 204 ? undefined : toJson(method.output, message, restJson);
     return { exchange: { ...call, status, response }, message };
   } catch (thrown) {
     const { code, detail } = problemOf(thrown);

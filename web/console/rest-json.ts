@@ -1,0 +1,2 @@
+/** Writes messages as REST returns them. */
+export const restJson = { useProtoFieldName: true, alwaysEmitImplicit: true } as const;
