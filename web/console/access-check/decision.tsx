@@ -14,6 +14,7 @@ import {
   type Step,
 } from "../../../src/contract/decisions/explain.js";
 import { isOwnPermission } from "../../../src/contract/methods.js";
+import { inWords } from "../../common/words.js";
 import { TypeBadge } from "../applications/application-display.js";
 import { RuleSummary } from "../rules/grants.js";
 import { StateBadge } from "../sessions/session-display.js";
@@ -186,7 +187,7 @@ function BothSides({ decision }: { readonly decision: AccessDecision }) {
 }
 
 function describeResult({ allowed, transform, reason = "" }: GrantDecision): string {
-  return allowed ? `Allowed (${transform})` : `Denied: ${reason.replaceAll("_", " ")}`;
+  return allowed ? `Allowed (${transform})` : `Denied: ${inWords(reason)}`;
 }
 
 function describeGrant({ rule, permission }: DecidedBy): string {

@@ -6,6 +6,7 @@ import {
   EventSchema,
   type Principal,
 } from "../../../gen/latchkey/v1/event_service_pb.js";
+import { inWords } from "../../common/words.js";
 import { ApplicationLink } from "../applications/application-display.js";
 import { useApplicationName } from "../applications/application-names.js";
 import { restJson } from "../rest-json.js";
@@ -16,7 +17,7 @@ import { DescriptionList } from "../ui/display.js";
 import { ExpiryTime, formatExact } from "../ui/time.js";
 import type { ActivityFilter } from "./activity-filter.js";
 import { EventSentence } from "./event-sentence.js";
-import { kindInWords, methodInWords, reasonInWords } from "./event-words.js";
+import { kindInWords, methodInWords } from "./event-words.js";
 import { StateDiff } from "./state-diff.js";
 
 interface EventDialogProps {
@@ -66,7 +67,7 @@ function itemsOf(event: Event): (readonly [string, ReactNode])[] {
     ["Kind", <code key="kind">{kind}</code>],
     ["Target", target && <PrincipalDetails key="target" principal={target} />],
     ["Actor", actor && <PrincipalDetails key="actor" principal={actor} />],
-    ["Reason", reason && reasonInWords(reason)],
+    ["Reason", reason && inWords(reason)],
     ["Count", count],
     ["Method", method && <Method key="method" method={method} />],
     ["Address", address && <code key="address">{address}</code>],

@@ -14,13 +14,14 @@ import {
 } from "lucide-react";
 import type { ReactNode } from "react";
 import type { Event } from "../../../gen/latchkey/v1/event_service_pb.js";
+import { inWords } from "../../common/words.js";
 import { iconSize } from "../ui/buttons.js";
 import { formatNumber } from "../ui/count.js";
 import { type Column, DataTable } from "../ui/data-table.js";
 import { Badge } from "../ui/display.js";
 import { TimeAgo } from "../ui/time.js";
 import { EventSentence } from "./event-sentence.js";
-import { methodInWords, reasonInWords } from "./event-words.js";
+import { methodInWords } from "./event-words.js";
 
 interface EventTableProps {
   /** Undefined while they load. */
@@ -70,7 +71,7 @@ function EventCell({ event }: { readonly event: Event }) {
       </span>
       {outcome === "denied" && (
         <Badge tone="danger">
-          {reasonInWords(reason)}
+          {inWords(reason)}
           {count > 1 && `, ${formatNumber(count)} times`}
         </Badge>
       )}

@@ -10,11 +10,6 @@ export function methodInWords(method: string): string {
   return toSentence(words.map((word) => (word === "I" ? word : word.toLowerCase())).join(" "));
 }
 
-/** `permission denied` for `permission_denied`. */
-export function reasonInWords(reason: string): string {
-  return reason.replaceAll("_", " ");
-}
-
 /** The console calls the regeneration of a key its rotation. */
 function toSentence(words: string): string {
   const text = words.replace("regenerate", "rotate");

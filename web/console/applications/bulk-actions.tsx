@@ -7,6 +7,7 @@ import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { Button } from "../ui/buttons.js";
 import { formatNumber } from "../ui/count.js";
 import { useRefresh } from "../ui/hooks.js";
+import type { Status } from "./application-dialogs.js";
 import {
   BulkDeleteDialog,
   BulkDisableDialog,
@@ -30,8 +31,7 @@ export function BulkActions({ selected, total, onSelect }: BulkActionsProps) {
   const [action, setAction] = useState<Action>();
   const refresh = useRefresh();
   const ActionDialog = action && dialogs[action];
-  const has = (status: "enabled" | "disabled") =>
-    selected.some((application) => application.status === status);
+  const has = (status: Status) => selected.some((application) => application.status === status);
 
   function close(results: readonly BulkResult[], rest: readonly BulkItem[]): void {
     setAction(undefined);

@@ -1,11 +1,12 @@
 import { Plus, X } from "lucide-react";
 import { useRef } from "react";
 import type { AccessRule, AccessRuleCondition } from "../../../gen/latchkey/v1/access_rule_pb.js";
+import { inWords } from "../../common/words.js";
 import { Button, IconButton } from "../ui/buttons.js";
 import { TextField } from "../ui/fields.js";
 import { type Option, Select } from "../ui/select.js";
 import type { FieldErrors } from "../validation/validate.js";
-import { attributes, newCondition, operatorInWords, operators } from "./rule-list.js";
+import { attributes, newCondition, operators } from "./rule-list.js";
 
 type Conditions = AccessRule["conditions"];
 
@@ -93,7 +94,7 @@ function ConditionFields({ condition, path, errors, onChange, onRemove }: Condit
 }
 
 function toOptions(values: readonly string[]): readonly Option[] {
-  return values.map((value) => ({ value, label: operatorInWords(value) }));
+  return values.map((value) => ({ value, label: inWords(value) }));
 }
 
 const attributeOptions = toOptions(attributes);

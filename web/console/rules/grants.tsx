@@ -1,7 +1,8 @@
 import type { AccessRule } from "../../../gen/latchkey/v1/access_rule_pb.js";
+import { inWords } from "../../common/words.js";
 import { Badge, Chips } from "../ui/display.js";
 import { useKnownPermissions } from "./permission-input.js";
-import { operatorInWords, sortByPriority } from "./rule-list.js";
+import { sortByPriority } from "./rule-list.js";
 
 interface GrantsProps {
   readonly permissions: readonly string[];
@@ -63,7 +64,7 @@ export function RuleSummary({ rule }: { readonly rule: AccessRule }) {
             // biome-ignore lint/suspicious/noArrayIndexKey: conditions have no id and keep their order.
             <span key={index}>
               {index > 0 && " and "}
-              {attribute} {operatorInWords(operator)} <code>{value}</code>
+              {attribute} {inWords(operator)} <code>{value}</code>
             </span>
           ))}
           {container === undefined && conditions.length === 0 && "all tokens"}

@@ -6,6 +6,7 @@ import {
 } from "../../../gen/latchkey/v1/access_rule_pb.js";
 import { inEvaluationOrder } from "../../../src/contract/decisions/decide.js";
 import { choicesOf } from "../../../src/contract/fields.js";
+import { inWords } from "../../common/words.js";
 
 /** Rules of applications have a container, rules of sessions have conditions. */
 export type RuleKind = "private" | "public" | "management" | "session";
@@ -71,11 +72,6 @@ export function scopeInWords({ container, conditions }: AccessRule): string {
     return "all tokens";
   }
   return conditions
-    .map(({ attribute, operator, value }) => `${attribute} ${operatorInWords(operator)} ${value}`)
+    .map(({ attribute, operator, value }) => `${attribute} ${inWords(operator)} ${value}`)
     .join(" and ");
-}
-
-/** `starts_with` is `starts with`. */
-export function operatorInWords(operator: string): string {
-  return operator.replaceAll("_", " ");
 }

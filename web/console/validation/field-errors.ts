@@ -1,6 +1,7 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { useEffect, useMemo, useState } from "react";
 import type { ApplicationType, Grants } from "../../../src/contract/grants.js";
+import { inWords } from "../../common/words.js";
 import type * as validate from "./validate.js";
 import type { FieldErrors } from "./validate.js";
 
@@ -94,9 +95,14 @@ export function describeErrors(path: string, messages: readonly string[]): strin
 export function labelOf(path: string): string {
   const [, fields = path, key] = /^([^"]*?)(?:\["(.*)"\])?$/s.exec(path) ?? [];
   const names = fields.split(".").map((segment) => segment.replace(/\[\d+\]$/, ""));
-  return [...names.map((name) => labels[name] ?? inWords(name)), ...(key ? [key] : [])].join(" › ");
+  return [...names.map((name) => labels[name] ?? toLabel(name)), ...(key ? [key] : [])].join(" › ");
 }
 
-function inWords(name: string): string {
-  return name.charAt(0).toUpperCase() + name.slice(1).replaceAll("_", " ");
+function toLabel(name: string): string {
+  return name.charAt(0).toUpperCase() + inWords(name.slice(1));
+}
+
+/** `rules` for `rules[0].container`. */
+export function topLevelFieldOf(path: string): string {
+  return path.replace(/[.[].*$/, "");
 }

@@ -7,7 +7,12 @@ import { useAction } from "../../ui/hooks.js";
 import { LeaveGuard } from "../../ui/leave-guard.js";
 import { Problem } from "../../ui/page.js";
 import { serviceNow } from "../../ui/service-clock.js";
-import { mergeErrors, useFieldErrors, useGrantErrors } from "../../validation/field-errors.js";
+import {
+  mergeErrors,
+  topLevelFieldOf,
+  useFieldErrors,
+  useGrantErrors,
+} from "../../validation/field-errors.js";
 import type { FieldErrors } from "../../validation/validate.js";
 import { changedFields, type Draft, type DraftField, fieldName } from "./draft.js";
 import { expiryErrors } from "./expiry-field.js";
@@ -177,6 +182,6 @@ function without(errors: FieldErrors, fields: readonly string[]): FieldErrors {
 /** Errors of the chosen top-level fields, nested ones included. */
 function select(errors: FieldErrors, isChosen: (field: string) => boolean): FieldErrors {
   return Object.fromEntries(
-    Object.entries(errors).filter(([path]) => isChosen(path.replace(/[.[].*$/, ""))),
+    Object.entries(errors).filter(([path]) => isChosen(topLevelFieldOf(path))),
   );
 }

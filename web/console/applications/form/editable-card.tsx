@@ -13,7 +13,7 @@ import { useSignedInKey } from "../../sign-in/signed-in-key.js";
 import { Button } from "../../ui/buttons.js";
 import { Card, Notice } from "../../ui/display.js";
 import { toast } from "../../ui/toast.js";
-import { describeErrors } from "../../validation/field-errors.js";
+import { describeErrors, topLevelFieldOf } from "../../validation/field-errors.js";
 import { type ApplicationForm, FormFrame, useApplicationForm } from "./application-form.js";
 import { ConflictNotice, MergedNotice } from "./conflict-notice.js";
 import {
@@ -154,7 +154,7 @@ function SectionForm({ label, application, fields, editor, onClose }: SectionFor
 function ErrorsElsewhere({ form, fields }: { readonly form: ApplicationForm } & Fields) {
   const own = ["request", ...fields.map(fieldName)];
   const others = Object.entries(form.shown).filter(
-    ([path]) => !own.includes(path.replace(/[.[].*$/, "")),
+    ([path]) => !own.includes(topLevelFieldOf(path)),
   );
   return others.length === 0 ? null : (
     <Notice tone="danger">
