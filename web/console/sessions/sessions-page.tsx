@@ -12,7 +12,6 @@ import { Button, ButtonLink } from "../ui/buttons.js";
 import { NotAllowed, Page } from "../ui/page.js";
 import { RevokeAllSessionsDialog, SessionDialog } from "./session-dialogs.js";
 import { SessionList } from "./session-list.js";
-import "./sessions.css";
 
 /** The open sessions, live. */
 export default function SessionsPage() {
