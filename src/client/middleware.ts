@@ -155,7 +155,7 @@ const unavailable: Refusal = {
   code: "unavailable",
   status: 503,
   grpc: Code.Unavailable,
-  title: "Keys cannot be checked now",
+  title: "Key check unavailable",
   detail: "The key cannot be checked now. Try again soon.",
   headers: { "retry-after": "1" },
 };

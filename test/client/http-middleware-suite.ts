@@ -49,7 +49,7 @@ export function describeHttpMiddleware(name: string, start: Start): void {
       [keys.wrongOrigin, 403, "origin_not_allowed", "Origin not allowed"],
       [keys.wrongAddress, 403, "address_not_allowed", "Address not allowed"],
       [keys.invalid, 400, "invalid_request", "Invalid request"],
-      [keys.unavailable, 503, "unavailable", "Keys cannot be checked now"],
+      [keys.unavailable, 503, "unavailable", "Key check unavailable"],
     ])("describe the problem for %s", async (key, status, code, title) => {
       const service = await start(createFakeGuard(), { permission: "token:read" });
       const { headers, raw, detail } = await service.call({ keys: [key] });

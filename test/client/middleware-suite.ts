@@ -204,7 +204,7 @@ export function describeMiddleware(name: string, { protocol, address, start }: M
       [keys.otherToken, "No rule matches this token."],
       [keys.wrongOrigin, "The origin is not allowed."],
       [keys.wrongAddress, "The address is not allowed."],
-      ["another denial", "The key does not allow this."],
+      ["another denial", "Permission denied."],
     ])("reports why a key is denied: %s", async (key, why) => {
       const { status, detail, handled } = await call({ keys: [key] });
       expect({ status, detail }).toEqual({ status: code.denied, detail: why });
