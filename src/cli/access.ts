@@ -10,7 +10,7 @@ import {
   WhoAmIResponseSchema,
 } from "../../gen/latchkey/v1/access_service_pb.js";
 import { choicesOf } from "../contract/fields.js";
-import { type NameOf, nameDetail, readNames } from "./apps/application.js";
+import { type NameOf, nameDetail, readNames } from "./apps/find-application.js";
 import { type ClientFlags, withClient } from "./client.js";
 import { exitCodes } from "./errors.js";
 import { formatRules } from "./grants.js";

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { addAccessCommands } from "./access.js";
-import { addApplicationCommands } from "./apps/commands.js";
+import { addApplicationCommands } from "./apps/applications.js";
 import { addCompletionCommands } from "./completion.js";
 import { addEventCommands } from "./events.js";
 import { findSubcommand, isListWord } from "./options.js";

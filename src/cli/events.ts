@@ -12,7 +12,7 @@ import {
 } from "../../gen/latchkey/v1/event_service_pb.js";
 import { choicesOf } from "../contract/fields.js";
 import { minReconnectDelay, nextReconnectDelay } from "../contract/reconnect.js";
-import { type NameOf, readNames } from "./apps/application.js";
+import { type NameOf, readNames } from "./apps/find-application.js";
 import { toCommandError } from "./call-errors.js";
 import { type ClientContext, type ClientFlags, withClient } from "./client.js";
 import { CommandError } from "./errors.js";

@@ -6,7 +6,7 @@ import type { Application } from "../../gen/latchkey/v1/application_service_pb.j
 import { quoteForShell } from "../contract/samples/curl.js";
 import { createGuardSamples, type SampleLanguage } from "../contract/samples/samples.js";
 import { escapeUnprintable } from "../lib/terminal.js";
-import { listNamed } from "./apps/application.js";
+import { listNamed } from "./apps/find-application.js";
 import { callService, readKey, verifyKey } from "./client.js";
 import { CommandError } from "./errors.js";
 import { parseText, serviceUrl } from "./option-values.js";

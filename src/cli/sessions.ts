@@ -16,7 +16,7 @@ import {
   type NameOf,
   nameDetail,
   readNames,
-} from "./apps/application.js";
+} from "./apps/find-application.js";
 import { type ClientContext, type ClientFlags, withClient } from "./client.js";
 import { CommandError } from "./errors.js";
 import { formatRules, readGrants } from "./grants.js";

@@ -1,33 +1,70 @@
-import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import type { Command } from "commander";
 import {
   type Application,
   ApplicationSchema,
-  ListApplicationsResponseSchema,
+  CreateApplicationRequestSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { parseKey } from "../../contract/key-format.js";
+import { choicesOf } from "../../contract/fields.js";
 import { escapeUnprintable } from "../../lib/terminal.js";
-import { type ClientContext, type ClientFlags, withClient } from "../client.js";
+import { type ClientFlags, withClient } from "../client.js";
 import { CommandError } from "../errors.js";
 import { readGrants, readRules, requireGrants } from "../grants.js";
-import { type ListFlags, readPages, showList } from "../list.js";
-import { connectionFlags } from "../options.js";
-import type { Output } from "../output.js";
-import { type ConfirmFlags, confirm, readSecret } from "../prompt.js";
-import { formatTable } from "../table.js";
+import { collect } from "../option-values.js";
 import {
-  applicationColumns,
-  findApplication,
-  findApplicationId,
-  readNames,
-} from "./application.js";
+  addExample,
+  choice,
+  connectionFlags,
+  fileOption,
+  withConnection,
+  yesOption,
+} from "../options.js";
+import type { Output } from "../output.js";
+import { type ConfirmFlags, confirm } from "../prompt.js";
 import {
   type ClearFlags,
   clearedFields,
+  clearOptions,
   type FieldFlags,
+  fieldOptions,
   fieldsOf,
-  formatApplication,
 } from "./fields.js";
-import { type NewKeyFlags, withNewKey } from "./keys.js";
+import { applicationArgument, findApplication, findApplicationId } from "./find-application.js";
+import { addKeys, type NewKeyFlags, newKeyOptions, withNewKey } from "./keys.js";
+import { addListAndGet, showApplication } from "./list-applications.js";
+
+export function addApplicationCommands(program: Command): void {
+  const apps = program
+    .command("apps")
+    .helpCommand(false)
+    .description("manage applications and their keys");
+  addListAndGet(apps);
+  addCreate(apps);
+  addUpdate(apps);
+  addKeys(apps);
+  addStatusAndDelete(apps);
+}
+
+function addCreate(apps: Command): void {
+  const create = apps
+    .command("create")
+    .description("create an application, and print its key once")
+    .argument("<name>", "name of the application")
+    .addOption(
+      choice(
+        "--type <type>",
+        "type of the application",
+        choicesOf(CreateApplicationRequestSchema.field.type),
+      ).makeOptionMandatory(),
+    );
+  fieldOptions(grantOptions(create, "permission to grant directly")).action(createApplication);
+  withConnection(newKeyOptions(create));
+  addExample(
+    create,
+    "latchkey apps create Backend --type private --permission token:read",
+    "latchkey apps create Shop --type public --permission token:create",
+    "KEY=$(latchkey apps create Job --type private --permission a:b --key-only)",
+  );
+}
 
 interface CreateFlags extends ClientFlags, NewKeyFlags, FieldFlags {
   readonly type: string;
@@ -35,7 +72,7 @@ interface CreateFlags extends ClientFlags, NewKeyFlags, FieldFlags {
   readonly rules?: string;
 }
 
-export async function createApplication(name: string, flags: CreateFlags): Promise<void> {
+async function createApplication(name: string, flags: CreateFlags): Promise<void> {
   const { type } = flags;
   const request = { name, type, ...(await readGrants(flags)), ...fieldsOf(flags) };
   await withClient(flags, ({ client, call, output }) =>
@@ -43,121 +80,24 @@ export async function createApplication(name: string, flags: CreateFlags): Promi
   );
 }
 
-export async function getApplication(reference: string, flags: ClientFlags): Promise<void> {
-  await withClient(flags, async (context) =>
-    showApplication(await findApplication(context, reference), context),
+function addUpdate(apps: Command): void {
+  const update = apps
+    .command("update")
+    .description("change only the given fields of an application")
+    .argument(...applicationArgument)
+    .option("--name <name>", "new name")
+    .option("--add-permission <name>", "permission to add; may be repeated", collect)
+    .option("--remove-permission <name>", "permission to remove; may be repeated", collect);
+  clearOptions(
+    fieldOptions(grantOptions(update, "permission to grant directly; replaces all current ones")),
+  )
+    .option("--if-match <version>", "fail unless it has this version")
+    .action(updateApplication);
+  addExample(
+    withConnection(update),
+    "latchkey apps update Backend --add-permission token:use",
+    "latchkey apps update external:svc-4711 --metadata team=payments --no-expires",
   );
-}
-
-async function showApplication(application: Application, context: ClientContext): Promise<void> {
-  const nameOf = await readNames(context, [application.createdBy, application.modifiedBy]);
-  context.output.show(ApplicationSchema, application, (display) =>
-    formatApplication(application, nameOf, display),
-  );
-}
-
-interface ApplicationListFlags extends ClientFlags, ListFlags {
-  readonly type?: string;
-  readonly status?: string;
-  readonly permission?: string;
-  readonly search?: string;
-  readonly name?: string;
-  readonly externalId?: string;
-  readonly createdBy?: string;
-  readonly expiresBefore?: Date;
-  readonly unusedSince?: Date;
-  readonly order?: string;
-}
-
-export async function listApplications(flags: ApplicationListFlags): Promise<void> {
-  const { type, status, permission, name: namePrefix, externalId, order } = flags;
-  const { createdBy, expiresBefore, unusedSince } = flags;
-  const q = await readSearch(flags);
-  const filter = {
-    ...(type && { type }),
-    ...(status && { status }),
-    ...(permission && { permission }),
-    ...(q !== undefined && { q }),
-    ...(namePrefix && { namePrefix }),
-    ...(externalId !== undefined && { externalId }),
-    ...(order && { order }),
-    ...(expiresBefore && { expiresBefore: timestampFromDate(expiresBefore) }),
-    ...(unusedSince && { lastUsedBefore: timestampFromDate(unusedSince) }),
-  };
-  await withClient(flags, async (context) => {
-    const { client, call, output } = context;
-    const creator = createdBy && { createdBy: await findApplicationId(context, createdBy) };
-    const list = await readPages(flags, (position) =>
-      client.applications.listApplications({ ...filter, ...creator, ...position }, call),
-    );
-    showList(output, ListApplicationsResponseSchema, list, {
-      noun: "application",
-      format: (rows, display) => formatTable(applicationColumns, rows, display),
-    });
-  });
-}
-
-/** A key comes from a prompt or stdin: other users see arguments. */
-async function readSearch({ search }: ApplicationListFlags): Promise<string | undefined> {
-  if (search !== undefined && parseKey(search.trim())) {
-    throw new CommandError(
-      "--search must not be a key: other users and the shell history could see it.",
-      "usage",
-      "Use --search - and enter the key at the prompt, or pass it on stdin.",
-    );
-  }
-  return search === "-" ? readSecret({ noun: "key" }) : search;
-}
-
-export async function removeApplication(
-  reference: string,
-  flags: ClientFlags & ConfirmFlags,
-): Promise<void> {
-  await withClient(flags, async (context) => {
-    const { client, call, output } = context;
-    const { id, name, type, version } = await findApplication(context, reference);
-    await confirm(
-      `The ${type} application "${name}" (${id}) will be deleted, with its keys and sessions.`,
-      flags,
-      name,
-    );
-    // Fails if it changed after the prompt showed it.
-    await client.applications.deleteApplication({ id, ifMatch: version }, call);
-    output.showValue({ id }, () => `"${escapeUnprintable(name)}" (${id}) was deleted.\n`);
-  });
-}
-
-export async function disableApplication(
-  reference: string,
-  flags: ClientFlags & ConfirmFlags,
-): Promise<void> {
-  await withClient(flags, async (context) => {
-    const { client, call, output } = context;
-    const { id, name, version } = await findApplication(context, reference);
-    await confirm(
-      `"${name}" (${id}) will be disabled. Its keys and the sessions that it opened or authorized ` +
-        "are refused until it is enabled again.",
-      flags,
-    );
-    // Fails if it changed after the prompt showed it.
-    showStatus(
-      output,
-      await client.applications.disableApplication({ id, ifMatch: version }, call),
-    );
-  });
-}
-
-export async function enableApplication(reference: string, flags: ClientFlags): Promise<void> {
-  await withClient(flags, async (context) => {
-    const { client, call, output } = context;
-    const id = await findApplicationId(context, reference);
-    showStatus(output, await client.applications.enableApplication({ id }, call));
-  });
-}
-
-function showStatus(output: Output, application: Application): void {
-  const { name, status } = application;
-  output.show(ApplicationSchema, application, () => `"${escapeUnprintable(name)}" is ${status}.\n`);
 }
 
 interface UpdateFlags extends ClientFlags, FieldFlags, ClearFlags {
@@ -173,7 +113,7 @@ interface UpdateFlags extends ClientFlags, FieldFlags, ClearFlags {
  * Changes only the given fields. The service replaces the name and all grants,
  * so they are read first. The version check prevents lost updates.
  */
-export async function updateApplication(reference: string, flags: UpdateFlags): Promise<void> {
+async function updateApplication(reference: string, flags: UpdateFlags): Promise<void> {
   const changingNothing = [...connectionFlags(), "ifMatch"];
   if (Object.keys(flags).every((name) => changingNothing.includes(name))) {
     throw new CommandError("Pass at least one option to change, for example --name.", "usage");
@@ -209,4 +149,87 @@ function changedPermissions({ permissions }: Application, flags: UpdateFlags): s
     }
   }
   return [...changed];
+}
+
+function grantOptions(command: Command, permission: string): Command {
+  return command
+    .option("--permission <name>", `${permission}; may be repeated`, collect)
+    .addOption(fileOption("--rules <file>", "file with access rules as a JSON list, - for stdin"));
+}
+
+function addStatusAndDelete(apps: Command): void {
+  const disable = apps
+    .command("disable")
+    .description("refuse the keys and sessions of an application")
+    .argument(...applicationArgument)
+    .addOption(yesOption())
+    .action(disableApplication);
+  addExample(withConnection(disable), "latchkey apps disable Backend");
+
+  const enable = apps
+    .command("enable")
+    .description("accept the keys and sessions of an application again")
+    .argument(...applicationArgument)
+    .action(enableApplication);
+  addExample(withConnection(enable), "latchkey apps enable Backend");
+
+  const remove = apps
+    .command("rm")
+    .alias("delete")
+    .description("delete an application, with its keys and sessions")
+    .argument(...applicationArgument)
+    .addOption(yesOption())
+    .action(removeApplication);
+  addExample(withConnection(remove), "latchkey apps rm 'Old backend'");
+}
+
+async function removeApplication(
+  reference: string,
+  flags: ClientFlags & ConfirmFlags,
+): Promise<void> {
+  await withClient(flags, async (context) => {
+    const { client, call, output } = context;
+    const { id, name, type, version } = await findApplication(context, reference);
+    await confirm(
+      `The ${type} application "${name}" (${id}) will be deleted, with its keys and sessions.`,
+      flags,
+      name,
+    );
+    // Fails if it changed after the prompt showed it.
+    await client.applications.deleteApplication({ id, ifMatch: version }, call);
+    output.showValue({ id }, () => `"${escapeUnprintable(name)}" (${id}) was deleted.\n`);
+  });
+}
+
+async function disableApplication(
+  reference: string,
+  flags: ClientFlags & ConfirmFlags,
+): Promise<void> {
+  await withClient(flags, async (context) => {
+    const { client, call, output } = context;
+    const { id, name, version } = await findApplication(context, reference);
+    await confirm(
+      `"${name}" (${id}) will be disabled. Its keys and the sessions that it opened or authorized ` +
+        "are refused until it is enabled again.",
+      flags,
+    );
+    // Fails if it changed after the prompt showed it.
+    showStatus(
+      output,
+      await client.applications.disableApplication({ id, ifMatch: version }, call),
+    );
+  });
+}
+
+async function enableApplication(reference: string, flags: ClientFlags): Promise<void> {
+  await withClient(flags, async (context) => {
+    const { client, call, output } = context;
+    const id = await findApplicationId(context, reference);
+    showStatus(output, await client.applications.enableApplication({ id }, call));
+  });
+}
+
+function showStatus(output: Output, application: Application): void {
+  const { name, status } = application;
+  output.show(ApplicationSchema, application, () => `"${escapeUnprintable(name)}" is ${status}.\n`);
 }

@@ -10,7 +10,7 @@ import { formatRules } from "../grants.js";
 import { collect, futureTime, wholeNumber } from "../option-values.js";
 import { type Display, formatTime } from "../output.js";
 import { formatDetails } from "../table.js";
-import { type NameOf, nameDetail } from "./application.js";
+import { type NameOf, nameDetail } from "./find-application.js";
 
 /** The options of the optional fields. */
 export interface FieldFlags {

@@ -1,25 +1,72 @@
 import { type FileHandle, open, rm } from "node:fs/promises";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
+import { type Command, Option } from "commander";
 import {
   type Application,
   type ApplicationKey,
   ApplicationSchema,
   ListApplicationKeysResponseSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { defaultGracePeriodMs } from "../../contract/grace-period.js";
 import { type ClientFlags, withClient } from "../client.js";
 import { CommandError, fileReason } from "../errors.js";
 import { showList } from "../list.js";
+import { duration, id } from "../option-values.js";
+import { addExample, fileOption, withConnection, yesOption } from "../options.js";
 import { formatExactDuration, formatRelativeTime, type Output } from "../output.js";
 import { type ConfirmFlags, confirm } from "../prompt.js";
 import { requireReader } from "../stdio.js";
 import { type Column, formatDetails, formatTable } from "../table.js";
-import { findApplication, findApplicationId } from "./application.js";
+import { applicationArgument, findApplication, findApplicationId } from "./find-application.js";
+
+export function addKeys(apps: Command): void {
+  const rotate = apps
+    .command("rotate")
+    .description("create a new key for an application, and print it once")
+    .argument(...applicationArgument)
+    .addOption(
+      new Option("--grace <time>", "how long the current key stays valid")
+        .argParser(duration)
+        .default(defaultGracePeriodMs, formatExactDuration(defaultGracePeriodMs)),
+    )
+    .option("--no-grace", "revoke the current key and all earlier ones now")
+    .addOption(yesOption())
+    .action(rotateKey);
+  withConnection(newKeyOptions(rotate));
+  addExample(rotate, "latchkey apps rotate Backend --grace 1h --output-key backend.key.new");
+
+  const keys = apps
+    .command("keys")
+    .description("list the keys of an application and their last use")
+    .argument(...applicationArgument)
+    .action(listKeys);
+  addExample(withConnection(keys), "latchkey apps keys Backend");
+
+  const revoke = apps
+    .command("revoke-key")
+    .description("revoke one key of an application")
+    .argument(...applicationArgument)
+    .argument("<key-id>", "id of the key, as listed by `apps keys`", id)
+    .addOption(yesOption())
+    .action(revokeKey);
+  addExample(
+    withConnection(revoke),
+    "latchkey apps revoke-key Backend 0198c8a2-7f40-7a3b-8c1d-3e5f7a9b1c2d",
+  );
+}
 
 /** Where a new key is printed. It is shown once and stored nowhere. */
 export interface NewKeyFlags {
   readonly keyOnly?: boolean;
   /** A new file of mode 0600, instead of stdout. */
   readonly outputKey?: string;
+}
+
+/** The options of {@link NewKeyFlags}. */
+export function newKeyOptions(command: Command): Command {
+  return command
+    .option("--key-only", "print only the new key")
+    .addOption(fileOption("--output-key <file>", "write the new key to a new file of mode 0600"));
 }
 
 /** Creates a key and prints it. The file is created first: a key that cannot be written would be lost. */
@@ -114,7 +161,7 @@ const keyColumns: readonly Column<ApplicationKey>[] = [
   },
 ];
 
-export async function listKeys(reference: string, flags: ClientFlags): Promise<void> {
+async function listKeys(reference: string, flags: ClientFlags): Promise<void> {
   await withClient(flags, async (context) => {
     const { client, call, output } = context;
     const id = await findApplicationId(context, reference);
@@ -126,7 +173,7 @@ export async function listKeys(reference: string, flags: ClientFlags): Promise<v
   });
 }
 
-export async function revokeKey(
+async function revokeKey(
   reference: string,
   keyId: string,
   flags: ClientFlags & ConfirmFlags,
@@ -145,7 +192,7 @@ interface RotateFlags extends ClientFlags, NewKeyFlags, ConfirmFlags {
   readonly grace: number | false;
 }
 
-export async function rotateKey(reference: string, flags: RotateFlags): Promise<void> {
+async function rotateKey(reference: string, flags: RotateFlags): Promise<void> {
   const { grace } = flags;
   await withClient(flags, async (context) => {
     const { client, call, output } = context;

@@ -3,16 +3,18 @@ import {
   ListApplicationsRequestSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { maxLengthOf } from "../../contract/fields.js";
-import { countOf } from "../../lib/terminal.js";
 import { isId } from "../../lib/uuid.js";
 import type { CallContext, ClientContext } from "../client.js";
 import { CommandError } from "../errors.js";
 import { maxPageSize } from "../list.js";
 import { formatRelativeTime } from "../output.js";
-import type { Column, Detail } from "../table.js";
+import type { Detail } from "../table.js";
 
 /** How an application can be named on the command line. */
 export const applicationNaming = "id, name if it is unique, or external:ID";
+
+/** The argument of commands for one application. */
+export const applicationArgument = ["<application>", applicationNaming] as const;
 
 const externalPrefix = "external:";
 
@@ -114,31 +116,3 @@ function notFound(message: string): CommandError {
 }
 
 const maxPrefixLength = maxLengthOf(ListApplicationsRequestSchema.field.namePrefix);
-
-export const applicationColumns: readonly Column<Application>[] = [
-  { title: "NAME", text: ({ name }) => name, shrinkTo: 30 },
-  { title: "TYPE", text: ({ type }) => type },
-  {
-    title: "STATUS",
-    text: ({ status }) => status,
-    paint: (text, { status }, { good, warn }) => (status === "enabled" ? good : warn)(text),
-  },
-  { title: "EXPIRES", text: (it) => formatRelativeTime(it.expiresAt), optional: true },
-  {
-    title: "LAST USED",
-    text: (it) => formatRelativeTime(it.lastUsedAt, "never"),
-    optional: true,
-  },
-  { title: "PERMISSIONS", text: formatPermissions, shrinkTo: 12, optional: true },
-  {
-    title: "ID",
-    text: ({ id }) => id,
-    paint: (text, _, { dim }) => dim(text),
-    optional: true,
-  },
-];
-
-function formatPermissions({ permissions, rules }: Application): string {
-  const others = rules.length > 0 ? [`+${countOf(rules.length, "rule")}`] : [];
-  return [...permissions, ...others].join(" ");
-}
