@@ -10,7 +10,7 @@ import { exitCodes, reportError } from "../../src/cli/errors.js";
 import { createProgram } from "../../src/cli/program.js";
 import { runLatchkey } from "../support/service/run-latchkey.js";
 
-interface CommandResult {
+export interface CommandResult {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;

@@ -9,12 +9,11 @@ import { useCleanup } from "../support/cleanup.js";
 import { startHttp1Proxy } from "../support/http/http1-proxy.js";
 import { describeWith, isFullSuite } from "../support/jest/suite.js";
 import { latchkeyPath, runLatchkey } from "../support/service/run-latchkey.js";
-import { firstKeyPattern, useService } from "../support/service/service-process.js";
+import { firstKeyPattern } from "../support/service/service-process.js";
 import { until } from "../support/until.js";
-import { useCli } from "./run-cli.js";
+import { useAdminCli } from "./admin-cli.js";
 
-const service = useService();
-const cli = useCli();
+const { service, cli, adminEnvironment } = useAdminCli();
 const stopAfterTest = useCleanup();
 
 /** `script` of util-linux runs a command in a terminal. Other versions lack this option. */
@@ -84,8 +83,6 @@ async function createApplication(name: string): Promise<{ readonly id: string }>
 }
 
 const demoFolders = () => readdirSync(cli.path("")).filter((name) => name.includes("demo"));
-
-const adminEnvironment = () => ({ LATCHKEY_URL: service.url, LATCHKEY_KEY: service.firstKey });
 
 describeWith(script, "the CLI in a terminal", () => {
   it("prompts for a key without echo", async () => {

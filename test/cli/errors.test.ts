@@ -1,0 +1,169 @@
+import { describe, expect, it } from "@jest/globals";
+import { useAdminCli } from "./admin-cli.js";
+
+const { service, cli, adminEnvironment, runAsAdmin, runJson } = useAdminCli();
+
+describe("a failing command", () => {
+  it.each([
+    ["a mistyped command", ["apps", "craete"], {}, 2, "(Did you mean create?)"],
+    ["a mistyped option", ["apps", "ls", "--limti", "5"], {}, 2, "(Did you mean --limit?)"],
+    [
+      "a mistyped option with =",
+      ["apps", "list", "--ordre=name"],
+      {},
+      2,
+      "(Did you mean --order?)",
+    ],
+    ["a mistyped option of a group", ["apps", "--hlep=x"], {}, 2, "(Did you mean --help?)"],
+    ["a mistyped option of ls", ["sessions", "--staet", "x"], {}, 2, "(Did you mean --state?)"],
+    ["the same with =", ["sessions", "--staet=x"], {}, 2, "(Did you mean --state?)"],
+    [
+      "an option before its command",
+      ["sessions", "--state", "x", "ls"],
+      {},
+      2,
+      "must follow its command, for example latchkey sessions ls --state",
+    ],
+    ["a value of a flag", ["events", "--follow=x"], {}, 2, "option '--follow' takes no value"],
+    ["a command that is an option", ["events", "follow"], {}, 2, "(Did you mean --follow?)"],
+    ["a mistyped command of help", ["help", "demmo"], {}, 2, "(Did you mean demo?)"],
+    ["a mistyped ls", ["permissions", "lst"], {}, 2, "(Did you mean one of list, ls?)"],
+    ["an unknown value", ["apps", "ls", "--type=x"], {}, 2, "Allowed choices are private"],
+    [
+      "a value that the service refuses, by its option",
+      ["apps", "create", "x", "--type", "private", "--permission", "X"],
+      {},
+      2,
+      "--permission X: must be two or three",
+    ],
+    [
+      "an invalid key",
+      ["whoami"],
+      { LATCHKEY_KEY: "lk_mgt_wrong" },
+      4,
+      "does not accept the key from LATCHKEY_KEY.",
+    ],
+    [
+      "an unreachable service",
+      ["whoami"],
+      { LATCHKEY_URL: "http://127.0.0.1:1" },
+      7,
+      "http://127.0.0.1:1 is unreachable",
+    ],
+    [
+      "metadata without a value",
+      ["apps", "update", "x", "--metadata", "team"],
+      {},
+      2,
+      "It must be KEY=VALUE.",
+    ],
+    [
+      "metadata with a repeated key",
+      ["apps", "update", "x", "--metadata", "team=a", "--metadata", "team=b"],
+      {},
+      2,
+      "Its key is used more than once.",
+    ],
+    [
+      "metadata that the service refuses, by its option",
+      [
+        ...["apps", "create", "x", "--type", "private", "--permission", "a:b"],
+        ...["--metadata", `${"k".repeat(41)}=v`],
+      ],
+      {},
+      2,
+      `--metadata: metadata["${"k".repeat(41)}"]: key must`,
+    ],
+    [
+      "an update without a change",
+      ["apps", "update", "x", "--if-match", "1", "--json"],
+      {},
+      2,
+      "Pass at least one option to change",
+    ],
+    [
+      "missing grants",
+      ["apps", "create", "x", "--type", "private"],
+      {},
+      2,
+      "Pass --permission or --rules.",
+    ],
+    ["an empty argument", ["apps", "get", ""], {}, 2, "application must not be empty."],
+    ["an empty external id", ["apps", "get", "external:"], {}, 2, "external id after external:."],
+    ["an unknown profile", ["whoami", "--profile", "x"], {}, 5, 'No profile is named "x"'],
+  ])("prints one line and sets the exit code for %s", async (_, args, environment, code, line) => {
+    const result = await cli.run(args, { environment: { ...adminEnvironment(), ...environment } });
+    expect(result).toMatchObject({ code, stdout: "" });
+    expect(result.stderr).toMatch(/^latchkey: /);
+    expect(result.stderr).toContain(line);
+    expect(result.stderr).not.toContain(service.firstKey);
+  });
+
+  it.each([
+    ["--description", "text"],
+    ["--external-id", "svc-1"],
+    ["--metadata", "team=a"],
+    ["--expires", "30d"],
+  ])("refuses %s together with the option that clears the field", async (option, value) => {
+    const clear = option.replace("--", "--no-");
+    for (const given of [
+      [option, value, clear],
+      [clear, option, value],
+    ]) {
+      const { code, stderr } = await runAsAdmin(["apps", "update", "x", ...given]);
+      expect(code).toBe(2);
+      expect(stderr).toContain(`option '${clear}' cannot be used with option '${option} `);
+    }
+  });
+
+  it("lists the ids if a name is not unique", async () => {
+    const create = ["apps", "create", "Double", "--type", "private", "--permission", "a:b"];
+    const ids = [await runJson(create), await runJson(create)].map(({ id }) => id);
+    const { code, stderr } = await runAsAdmin(["apps", "get", "Double"]);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/^latchkey: Several applications are named "Double"\.\nUse an id:\n/);
+    expect(ids.filter((id) => !stderr.includes(`\n  ${id}  private, created `))).toEqual([]);
+  });
+
+  it("reports a missing key, and two inputs from one stdin", async () => {
+    const keyless = await cli.run(["whoami"], { environment: { LATCHKEY_URL: service.url } });
+    expect(keyless).toMatchObject({ code: 4, stderr: expect.stringContaining("No key for") });
+    const twice = await runAsAdmin(["check", "a:b", "--key-file", "-"], {
+      input: service.firstKey,
+    });
+    expect(twice).toMatchObject({ code: 2, stderr: expect.stringContaining("Only one input") });
+  });
+
+  it.each([
+    ["apps ls", "--created-by"],
+    ["apps ls", "--permission"],
+    ["apps ls", "--name"],
+    ["apps update x", "--add-permission"],
+    ["sessions ls", "--application"],
+    ["sessions ls", "--authorized-by"],
+    ["check a:b", "--container"],
+    ["check a:b", "--origin"],
+  ])("refuses an empty value: latchkey %s %s ''", async (command, option) => {
+    expect(await runAsAdmin([...command.split(" "), option, ""])).toMatchObject({
+      code: 2,
+      stdout: "",
+      stderr: `latchkey: ${option} must not be empty.\n`,
+    });
+  });
+
+  it("suggests nothing for a command that is similar to none", async () => {
+    const unknown = await cli.runInProcess(["events", "watch"]);
+    expect(unknown).toMatchObject({ code: 2, stderr: expect.not.stringContaining("Did you mean") });
+  });
+});
+
+describe("latchkey help", () => {
+  it("shows a command of a group, and refuses an unknown one", async () => {
+    const shown = await cli.runInProcess(["help", "apps", "list"]);
+    expect(shown).toMatchObject({ code: 0, stdout: expect.stringContaining("latchkey apps ls") });
+    const list = await cli.runInProcess(["help", "events", "ls"]);
+    expect(list).toMatchObject({ code: 0, stdout: expect.stringContaining("latchkey events") });
+    const unknown = await cli.runInProcess(["help", "apps", "ls", "x"]);
+    expect(unknown).toMatchObject({ code: 2, stderr: expect.stringContaining("no command 'x'") });
+  });
+});

@@ -1,0 +1,70 @@
+import { describe, expect, it } from "@jest/globals";
+import { useCleanup } from "../support/cleanup.js";
+import { startHttp1Proxy } from "../support/http/http1-proxy.js";
+import { startProxy } from "../support/http/tcp-proxy.js";
+import { runLatchkey } from "../support/service/run-latchkey.js";
+import { useAdminCli, useBackendAndShop } from "./admin-cli.js";
+
+const admin = useAdminCli();
+const { service, cli, adminEnvironment, runJson, callRest } = admin;
+const { backendId } = useBackendAndShop(admin);
+const stopAfterTest = useCleanup();
+
+describe("events", () => {
+  function followAt(url: string, ...options: readonly string[]) {
+    const follow = runLatchkey(
+      ["events", "--follow", "--json", "--since", "1h", ...options],
+      cli.environment({ ...adminEnvironment(), LATCHKEY_URL: url }),
+    );
+    stopAfterTest(() => follow.child.kill("SIGKILL"));
+    return follow;
+  }
+
+  it("are listed and followed through an HTTP/1.1 proxy, also after a lost connection, until the reader closes the pipe", async () => {
+    const proxy = await startHttp1Proxy(service.port);
+    stopAfterTest(() => void proxy.close());
+    const listed = await runJson(
+      ["events", "ls", "--limit", "1", "--kind", "application.created"],
+      {
+        environment: { LATCHKEY_URL: proxy.url },
+      },
+    );
+    expect(listed.data).toHaveLength(1);
+    const follow = followAt(proxy.url);
+    await follow.until(new RegExp(listed.data[0].id));
+    await callRest(`/applications/${backendId()}/disable`, "POST");
+    await follow.until(/"kind":"application.disabled"/);
+    proxy.breakConnections();
+    await callRest(`/applications/${backendId()}/enable`, "POST");
+    await follow.until(/"kind":"application.enabled","[^\n]*\n$/);
+    const lines = follow.output.stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(new Set(lines.map(({ id }) => id)).size).toBe(lines.length);
+    follow.child.stdout?.destroy();
+    await callRest(`/applications/${backendId()}/disable`, "POST");
+    expect(await follow.ended()).toBe(0);
+    expect(follow.output.stderr).toMatch(/^Connection lost\. Reconnecting\. .*\n$/);
+    await callRest(`/applications/${backendId()}/enable`, "POST");
+  });
+
+  it("are followed after a connection became silent", async () => {
+    const proxy = await startProxy(service.port);
+    stopAfterTest(() => void proxy.close());
+    const { id } = await runJson([
+      ...["apps", "create", "Silent", "--type", "private", "--permission", "a:b"],
+    ]);
+    const startWith = async (timeout: string) => {
+      const follow = followAt(proxy.url, "--target", id, "--timeout", timeout);
+      await follow.until(/"kind":"application.created"/);
+      return follow;
+    };
+    // A slow machine may need longer for the first response.
+    const follow = await startWith("2s").catch(() => startWith("30s"));
+    proxy.blackhole();
+    await callRest(`/applications/${id}`, "DELETE");
+    await follow.until(/"kind":"application.deleted"/);
+    expect(follow.output.stderr).toContain(`${proxy.url} did not respond in time.`);
+  });
+});
