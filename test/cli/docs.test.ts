@@ -3,7 +3,6 @@ import { describe, expect, it } from "@jest/globals";
 import type { Command } from "commander";
 import { exitCodes } from "../../src/cli/errors.js";
 import { optionalSettings, optionOfSetting } from "../../src/cli/settings.js";
-import { definitions } from "../../src/config/definitions.js";
 import { createFullProgram } from "./run-cli.js";
 
 const page = readFileSync("docs/reference/cli.md", "utf8");
@@ -69,18 +68,6 @@ describe("docs/reference/cli.md", () => {
   it("documents every exit code, and no other", () => {
     const documented = [...page.matchAll(/^\| (\d+) \| \S/gm)].map(([, code]) => Number(code));
     expect(documented).toEqual(Object.values(exitCodes).map(({ code }) => code));
-  });
-});
-
-describe("docs/reference/settings.md", () => {
-  it("lists the settings without an option: the pepper and the limits", () => {
-    const settings = readFileSync("docs/reference/settings.md", "utf8");
-    const [, limits = ""] = settings.split("\n## Rate limits\n");
-    const listed = [...limits.matchAll(/^\| `([A-Z0-9_]+)`/gm)].map(([, name]) => name);
-    const without = Object.keys(definitions).filter(
-      (name) => !settingOptions.has(optionOfSetting(name)),
-    );
-    expect(without.sort()).toEqual([...listed, "KEY_PEPPER"].sort());
   });
 });
 

@@ -2,10 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { definitions } from "../../src/config/definitions.js";
-import { type ProblemCode, problemCatalogue } from "../../src/contract/problems.js";
 import { canRunProxy } from "../gateways/gateway.js";
 import { createRestApi } from "../support/api/rest.js";
 import { itIf } from "../support/jest/suite.js";
@@ -114,31 +111,5 @@ describe("the commands in the documentation", () => {
     const page = readFileSync("docs/tutorials/first-session.md", "utf8");
     const [, excerpt = "missing"] = /## The same over gRPC.*?```ts\n(.*?)```/s.exec(page) ?? [];
     expect(readFileSync("examples/tour.ts", "utf8")).toContain(excerpt);
-  });
-});
-
-describe("docs/reference/settings.md", () => {
-  it("lists every setting that the service reads, and no other", () => {
-    const page = readFileSync("docs/reference/settings.md", "utf8");
-    const documented = [...page.matchAll(/^\| (`[A-Z0-9_`, ]+) \|/gm)].flatMap(([, names = ""]) =>
-      names.match(/[A-Z0-9_]+/g),
-    );
-    expect([...documented].sort()).toEqual(Object.keys(definitions).sort());
-  });
-});
-
-describe("docs/reference/errors.md", () => {
-  it("lists every error code with its HTTP and gRPC status, and no other", () => {
-    const page = readFileSync("docs/reference/errors.md", "utf8");
-    expect(page).toContain(`"title": "${problemCatalogue.invalid_request.title}"`);
-    const rows = [...page.matchAll(/\| \[`([a-z_]+)`\]\(#\1\) \| (\d{3}) \| ([A-Z_]*) ?\|/g)];
-    const documented = Object.fromEntries(rows.map(([, code, status]) => [code, Number(status)]));
-    const expected = Object.entries(problemCatalogue).map(([code, { status }]) => [code, status]);
-    expect(documented).toEqual(Object.fromEntries(expected));
-    for (const [, code, , grpcStatus] of rows) {
-      const { grpc } = problemCatalogue[code as ProblemCode];
-      const name = Code[grpc].replaceAll(/(?<=.)([A-Z])/g, "_$1").toUpperCase();
-      expect(["", name, name.replace("CANCELED", "CANCELLED")]).toContain(grpcStatus);
-    }
   });
 });
