@@ -72,11 +72,12 @@ export class Http1Exchange extends Exchange {
     for (const text of headers) {
       all.push(text);
     }
-    if (status !== 204) {
+    const hasNoBody = status === 204 || status === 304;
+    if (!hasNoBody) {
       all.push("content-length", String(Buffer.byteLength(body)));
     }
     response.writeHead(status, all);
-    response.end(status === 204 || this.method === "HEAD" ? undefined : body);
+    response.end(hasNoBody || this.method === "HEAD" ? undefined : body);
   }
 
   sendContinue(): void {

@@ -109,8 +109,9 @@ export class Http2Exchange extends Exchange {
       return;
     }
     const fields = this.responseHeaders(status, this.browserHeaders(), headers);
-    const isEmpty = status === 204 || this.method === "HEAD";
-    if (status !== 204) {
+    const hasNoBody = status === 204 || status === 304;
+    const isEmpty = hasNoBody || this.method === "HEAD";
+    if (!hasNoBody) {
       fields["content-length"] = Buffer.byteLength(body);
     }
     if (isEmpty || body.length === 0) {

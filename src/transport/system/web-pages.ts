@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { existsSync, readdirSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -34,12 +35,14 @@ const policy = [
   "trusted-types 'none'",
 ].join("; ");
 
-const pageHeaders: HeaderList = [
-  ...["cache-control", "no-store"],
+const securityHeaders: HeaderList = [
   ...["referrer-policy", "no-referrer"],
   ...["cross-origin-opener-policy", "same-origin"],
   ...["content-security-policy", policy],
 ];
+const pageHeaders: HeaderList = ["cache-control", "no-store", ...securityHeaders];
+/** The documentation has no secrets, so browsers keep it and ask whether it has changed. */
+const docsHeaders: HeaderList = ["cache-control", "no-cache", ...securityHeaders];
 /** The names of assets contain a hash of their content. */
 const assetHeaders: HeaderList = ["cache-control", "public, max-age=31536000, immutable"];
 const noSniff: HeaderList = ["x-content-type-options", "nosniff"];
@@ -58,25 +61,18 @@ export function webPageAt(path: string): WebPageName | undefined {
 /** Serves the web pages and their assets. */
 export function createWebPages({ keyHeader, hasConsole }: WebPagesOptions): RequestHandler {
   const files = findWebFiles();
-  if (!hasConsole) {
-    for (const [path, file] of files) {
-      if (path.startsWith("/docs")) {
-        files.set(
-          path,
-          edit(file, (html) => html.replaceAll(consoleLink, "")),
-        );
-      }
+  for (const [path, file] of files) {
+    if (path.endsWith(".html")) {
+      files.set(path, withKeyHeader(hasConsole ? file : withoutConsole(file), keyHeader));
     }
   }
-  const console = withKeyHeader(files, "/console/index.html", keyHeader);
-  const apiReference = withKeyHeader(files, "/docs/api.html", keyHeader);
+  const console = findFile(files, "/console/index.html");
   const notFound = findFile(files, "/docs/404.html");
 
   function sendDocsPage(exchange: Exchange): Promise<void> {
-    const path = exchange.path.replace(/\/$/, "");
-    const page = path === "/docs/api" ? apiReference : files.get(`${path}.html`);
+    const page = files.get(`${exchange.path.replace(/\/$/, "")}.html`);
     return page && page !== notFound
-      ? sendFile(exchange, page, pageHeaders)
+      ? sendUnlessUnchanged(exchange, page)
       : sendFile(exchange, notFound, pageHeaders, 404);
   }
 
@@ -119,19 +115,37 @@ function findFile(files: ReadonlyMap<string, WebFile>, path: string): WebFile {
 }
 
 /** A page with the configured key header in a meta element. */
-function withKeyHeader(
-  files: ReadonlyMap<string, WebFile>,
-  path: string,
-  keyHeader: string,
-): WebFile {
+function withKeyHeader(file: WebFile, keyHeader: string): WebFile {
   const meta = `<meta name="key-header" content="${keyHeader}">`;
-  return edit(findFile(files, path), (html) => html.replace("</head>", `${meta}</head>`));
+  return edit(file, (html) => html.replace("</head>", `${meta}</head>`));
+}
+
+function withoutConsole(file: WebFile): WebFile {
+  return edit(file, (html) => html.replaceAll(consoleLink, ""));
 }
 
 function edit(file: WebFile, change: (html: string) => string): WebFile {
   const plain = lazy(async () => Buffer.from(change((await file.plain()).toString())));
   const compressed = lazy(async () => promisify(gzip)(await plain()));
-  return { type: file.type, plain, compressed };
+  const etag = lazy(async () =>
+    createHash("sha256")
+      .update(await plain())
+      .digest(),
+  );
+  return { type: file.type, plain, compressed, etag };
+}
+
+/** Sends a page of the documentation, or 304 if the browser has it. */
+async function sendUnlessUnchanged(exchange: Exchange, page: WebFile): Promise<void> {
+  // Weak, because it is the same with and without compression.
+  const etag = `W/"${(await page.etag?.())?.toString("base64url")}"`;
+  const headers = [...docsHeaders, "etag", etag];
+  const known = exchange.headers["if-none-match"] ?? "";
+  if (known !== "*" && !known.includes(etag.slice(2))) {
+    return sendFile(exchange, page, headers);
+  }
+  exchange.isWebPage = true;
+  exchange.send(304, ["vary", "accept-encoding", ...headers]);
 }
 
 async function sendFile(
@@ -166,6 +180,8 @@ interface WebFile {
   readonly type: string;
   plain(): Promise<Buffer>;
   readonly compressed?: (() => Promise<Buffer>) | undefined;
+  /** The hash of the content, for a page. */
+  readonly etag?: (() => Promise<Buffer>) | undefined;
 }
 
 const types: Readonly<Record<string, string>> = {

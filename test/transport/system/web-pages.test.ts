@@ -45,7 +45,7 @@ describe("web pages", () => {
       expect(policy.get("base-uri")).toBe("'none'");
       expect(headers).toMatchObject({
         "content-type": "text/html; charset=utf-8",
-        "cache-control": "no-store",
+        "cache-control": name === "console" ? "no-store" : "no-cache",
         "x-content-type-options": "nosniff",
         "referrer-policy": "no-referrer",
         "cross-origin-opener-policy": "same-origin",
@@ -107,10 +107,43 @@ describe("web pages", () => {
     });
   });
 
-  it.each(["/console", "/docs/api"])("inserts the configured key header into %s", async (path) => {
-    const { body } = await send(server, path);
-    expect(body).toContain('<meta name="key-header" content="X-Other-Key">');
+  it.each(["/docs", "/docs/api"])("returns 304 for %s if the browser has it", async (path) => {
+    const { headers } = await send(server, path);
+    const { etag = "" } = headers;
+    expect(etag).toMatch(/^W\/"[\w-]{43}"$/);
+    for (const known of [etag, `"other", ${etag}`, etag.slice(2), "*"]) {
+      const kept = await send(server, path, { headers: { "if-none-match": known } });
+      expect([kept.status, kept.body]).toEqual([304, ""]);
+      expect(kept.headers["content-length"]).toBeUndefined();
+      expect(kept.headers).toMatchObject({
+        etag,
+        ...{ "cache-control": "no-cache", vary: "accept-encoding" },
+        "content-security-policy": headers["content-security-policy"],
+      });
+    }
+    for (const known of ['W/"other"', `${etag.slice(0, -2)}"`]) {
+      const changed = await send(server, path, { headers: { "if-none-match": known } });
+      expect(changed.status).toBe(200);
+    }
+    const compressed = await callRaw(server, path, {
+      headers: {
+        ":method": "GET",
+        "content-type": "text/plain",
+        "accept-encoding": "gzip",
+        "if-none-match": etag,
+      },
+    });
+    expect([compressed.status, compressed.headers.etag]).toEqual([304, etag]);
+    expect(compressed.headers["content-length"]).toBeUndefined();
   });
+
+  it.each([...["/console", "/docs", "/docs/api", "/docs/guides/deploy"]])(
+    "inserts the configured key header into %s",
+    async (path) => {
+      const { body } = await send(server, path);
+      expect(body).toContain('<meta name="key-header" content="X-Other-Key">');
+    },
+  );
 
   it("serves the console for every path below it", async () => {
     const home = await send(server, "/console");
