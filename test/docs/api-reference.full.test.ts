@@ -56,6 +56,23 @@ describeInBrowser("the API reference", (browser) => {
     expect(faults).toEqual([]);
   });
 
+  it("shares the address and the key header of the service with the other pages", async () => {
+    const { page, faults } = await browser.open(`${server.url}/docs/tutorials/first-session`);
+    const codes = page.locator(".content pre");
+    for (const path of ["/docs", "/docs/get-started", "/docs/tutorials/first-session"]) {
+      await page.goto(server.url + path);
+      const samples = (await codes.allTextContents()).join("\n");
+      expect(samples).toContain(server.url);
+      expect(samples).not.toMatch(/localhost:8080|SVC-API-KEY/);
+      expect(await page.locator('a[href*="localhost:8080"]').count()).toBe(0);
+    }
+    expect(await codes.filter({ hasText: "X-Shop-Key" }).count()).toBeGreaterThan(3);
+    // A text about the setting states its default.
+    await page.goto(`${server.url}/docs/reference/settings`);
+    await page.locator("td", { hasText: "SVC-API-KEY" }).waitFor();
+    expect(faults).toEqual([]);
+  });
+
   it("passes the accessibility checks in both themes and widths", async () => {
     const { page, faults } = await browser.open(url);
     await keepOperations(page, operationsOfEachKind);

@@ -9,8 +9,10 @@ import "./styles/print.css";
 import { applyTheme, chooseTheme, chosenTheme, themes } from "../common/theme.js";
 import { addCopyButtons, setUpTabs } from "./code-blocks.js";
 import { setUpSearch } from "./search/search-dialog.js";
+import { fillInServiceAddress } from "./service-address.js";
 
 applyTheme();
+fillInServiceAddress();
 addCopyButtons();
 setUpTabs();
 setUpSearch();

@@ -133,7 +133,7 @@ interface OperationObject {
   readonly responses: Readonly<Record<string, ResponseObject>>;
 }
 
-/** The address of the service in samples. The script of the page replaces it with its own. */
+/** The address of the service in samples. The script of the pages replaces it. */
 export const exampleOrigin = "http://localhost:8080";
 
 /** Lists the operations by service, in the order of the document. */
