@@ -208,7 +208,7 @@ describe("the search index", () => {
     ["kubernets", "/docs/guides/deploy#kubernetes"],
     // The usual name of an error, and its title.
     ["unauthorized", "/docs/errors/unauthenticated"],
-    ["a valid signature is required", "/docs/errors/invalid_signature"],
+    ["missing or invalid signature", "/docs/errors/invalid_signature"],
     ["nonce", "/docs/explanation/guarantees#nonces"],
     ["nonce", "/docs/api#authorize-session"],
   ])("finds %s", (query, url) => {
