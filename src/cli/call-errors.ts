@@ -2,10 +2,11 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { problemOf } from "../contract/problem-report.js";
 import { type ProblemCode, problemCatalogue } from "../contract/problems.js";
 import type { Connection } from "./connection.js";
-import { CommandError, type ExitName } from "./errors.js";
+import { CommandError, type ExitName, latchkey } from "./errors.js";
 
 /** The service that was called. */
-export type CalledService = Pick<Connection, "url"> & Partial<Pick<Connection, "keySource">>;
+export type CalledService = Pick<Connection, "url"> &
+  Partial<Pick<Connection, "keySource" | "profile" | "keyHeader">>;
 
 /** Turns a failed call into an error for the user. Other errors are returned unchanged. */
 export function toCommandError(
@@ -48,12 +49,16 @@ const exitByStatus: Readonly<Record<number, ExitName>> = {
   504: "unreachable",
 };
 
-function hintFor(code: string, { keySource }: CalledService): string | undefined {
+function hintFor(code: string, called: CalledService): string | undefined {
+  const { keySource, profile } = called;
   switch (code) {
     case "unauthenticated":
-      return keySource === undefined
-        ? "Copy the whole key again, or use another one."
-        : "Pass another key with --key-file FILE, LATCHKEY_KEY, or latchkey profile add NAME.";
+      if (keySource === undefined) {
+        return "Copy the whole key again, or use another one.";
+      }
+      return profile === undefined
+        ? `Pass another key with --key-file FILE, LATCHKEY_KEY, or ${latchkey("profile add NAME")}.`
+        : `Save another key: ${replaceProfileCommand(profile, called)}`;
     case "permission_denied":
       return keySource === undefined
         ? undefined
@@ -63,6 +68,12 @@ function hintFor(code: string, { keySource }: CalledService): string | undefined
     default:
       return undefined;
   }
+}
+
+/** Prompts for the new key of a profile. */
+export function replaceProfileCommand(name: string, { url, keyHeader }: CalledService): string {
+  const header = keyHeader === undefined ? "" : ` --key-header ${keyHeader}`;
+  return latchkey(`profile add ${name} --replace --url ${url}${header}`);
 }
 
 function describeRefusedKey({ url, keySource }: CalledService): string {
@@ -124,7 +135,7 @@ function toConnectionError(error: ConnectError, url: string): CommandError {
           ? `${url} is unreachable: no service is listening there.`
           : `${url} is unreachable or is not a Latchkey service: ${error.rawMessage}`,
         "unreachable",
-        "Start the service with latchkey serve, or pass another URL with --url, LATCHKEY_URL or a profile.",
+        `Start the service with ${latchkey("serve")}, or pass another URL with --url, LATCHKEY_URL or a profile.`,
       );
   }
 }

@@ -8,7 +8,7 @@ import { type ClientOptions, retryCalls, sendKey } from "../contract/client-inte
 import { type CalledService, toCommandError } from "./call-errors.js";
 import { type Connection, type ConnectionFlags, resolveConnection } from "./connection.js";
 import { readClientEnvironment } from "./environment.js";
-import { CommandError } from "./errors.js";
+import { CommandError, latchkey } from "./errors.js";
 import { createOutput, type Output, type OutputFlags } from "./output.js";
 import { readProfiles } from "./profiles-file.js";
 import { isInteractive, readSecret } from "./prompt.js";
@@ -66,7 +66,7 @@ async function readCallerKey(flags: ConnectionFlags, service: Connection): Promi
     throw new CommandError(
       `No key for ${service.url}.`,
       "unauthorized",
-      "Pass one with --key-file FILE (- for stdin), LATCHKEY_KEY, or latchkey profile add NAME. " +
+      `Pass one with --key-file FILE (- for stdin), LATCHKEY_KEY, or ${latchkey("profile add NAME")}. ` +
         "The key of a profile is sent only to the URL of that profile.",
     );
   }

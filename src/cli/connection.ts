@@ -15,6 +15,8 @@ export interface Connection {
   readonly key: string | undefined;
   /** Where the key comes from, for example `LATCHKEY_KEY`. Absent if it was typed. */
   readonly keySource: string | undefined;
+  /** The name of the profile that the key comes from. */
+  readonly profile?: string | undefined;
   /** Whether SVC_API_KEY holds a different key, which is ignored in favor of the profile's. */
   readonly ignoresSvcApiKey?: boolean;
 }
@@ -50,7 +52,8 @@ export function resolveConnection(
   if (profile && url === profile.url) {
     const { key } = profile;
     const ignoresSvcApiKey = (usable.svcApiKey ?? key) !== key;
-    return { ...service, key, keySource: `the profile "${profileName}"`, ignoresSvcApiKey };
+    const keySource = `the profile "${profileName}"`;
+    return { ...service, key, keySource, profile: profileName, ignoresSvcApiKey };
   }
   const { svcApiKey: key } = usable;
   return { ...service, key, keySource: key === undefined ? undefined : "SVC_API_KEY" };

@@ -10,7 +10,7 @@ import { json, printValue } from "../contract/samples/call.js";
 import type { Colors } from "../lib/terminal.js";
 import { serve, waitForStopSignal } from "../run-service.js";
 import { createLogger } from "../telemetry/log.js";
-import { CommandError, exitCodes } from "./errors.js";
+import { CommandError, exitCodes, latchkey } from "./errors.js";
 import { createOutput, shortenKey } from "./output.js";
 
 /** Runs a service in a temporary folder and shows a session from start to end. */
@@ -40,7 +40,7 @@ export async function demoCommand(): Promise<void> {
   });
   const done = "Done. Each step went as expected. The temporary service is removed.";
   print(
-    `\n${colors.good(done)}\nNext: run your own with latchkey serve, then connect with latchkey init.`,
+    `\n${colors.good(done)}\nNext: run your own with ${latchkey("serve")}, then connect with ${latchkey("init")}.`,
   );
 }
 

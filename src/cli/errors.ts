@@ -18,6 +18,11 @@ export const exitCodes = {
   interrupted: { code: 130, description: "Interrupted by Ctrl-C." },
 } as const;
 
+/** A command to suggest. It can be run as printed, also if this process was started by npx. */
+export function latchkey(args: string): string {
+  return `${process.env.npm_command === "exec" ? "npx latchkey" : "latchkey"} ${args}`;
+}
+
 export type ExitName = keyof typeof exitCodes;
 
 /** An error whose message is written for the user of a command. */

@@ -15,7 +15,7 @@ import { minReconnectDelay, nextReconnectDelay } from "../contract/reconnect.js"
 import { type NameOf, readNames } from "./apps/find-application.js";
 import { toCommandError } from "./call-errors.js";
 import { type ClientContext, type ClientFlags, withClient } from "./client.js";
-import { CommandError } from "./errors.js";
+import { CommandError, latchkey } from "./errors.js";
 import { type ListFlags, readPages, showList } from "./list.js";
 import { id, pastTime } from "./option-values.js";
 import { addExample, choice, withConnection, withLimit, withListAction } from "./options.js";
@@ -164,7 +164,7 @@ async function followEvents(flags: EventFlags, context: ClientContext): Promise<
         resumeToken = message.resumeToken;
         pause = minReconnectDelay;
         if (message.reset) {
-          output.warn("Events may be missing here. Run latchkey events to list them.");
+          output.warn(`Events may be missing here. Run ${latchkey("events")} to list them.`);
         }
         message.events.forEach(show);
       }

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { fromJson, type JsonValue } from "@bufbuild/protobuf";
 import { type AccessRule, AccessRuleSchema } from "../../gen/latchkey/v1/access_rule_pb.js";
-import { CommandError, fileReason } from "./errors.js";
+import { CommandError, fileReason, latchkey } from "./errors.js";
 import type { Display } from "./output.js";
 import { readStdin } from "./prompt.js";
 import { type Column, formatTable } from "./table.js";
@@ -29,7 +29,7 @@ export function requireGrants(grants: Grants): Grants {
     throw new CommandError(
       "Pass --permission or --rules.",
       "usage",
-      "List the known permissions with latchkey permissions.",
+      `List the known permissions with ${latchkey("permissions")}.`,
     );
   }
   return grants;

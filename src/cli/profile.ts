@@ -2,7 +2,7 @@ import { Argument, type Command } from "commander";
 import { isLoopback } from "../lib/networks.js";
 import { formatIdentity } from "./access.js";
 import { readKey, verifyKey } from "./client.js";
-import { CommandError } from "./errors.js";
+import { CommandError, latchkey } from "./errors.js";
 import { profileName } from "./option-values.js";
 import {
   addExample,
@@ -100,7 +100,7 @@ async function addProfile(name: string, flags: AddFlags): Promise<void> {
 
 /** How to use a profile that is not the current one. */
 export function profileHint(name: string): string {
-  return `Use it with --profile ${name}, or by default: latchkey profile use ${name}`;
+  return `Use it with --profile ${name}, or by default: ${latchkey(`profile use ${name}`)}`;
 }
 
 /** Saves a profile, and returns whether it is the current one. The first profile becomes the current one. */
@@ -153,7 +153,7 @@ async function listProfiles(flags: OutputFlags): Promise<void> {
   output.showValue({ data }, (display) =>
     listed.length > 0 ? formatTable(columns, listed, display) : "",
   );
-  output.note(listed.length > 0 ? undefined : `No profiles. ${addProfileHint}`);
+  output.note(listed.length > 0 ? undefined : `No profiles. ${addProfileHint()}`);
 }
 
 async function useProfile(name: string, flags: OutputFlags): Promise<void> {
@@ -181,7 +181,7 @@ async function removeProfile(name: string, flags: OutputFlags & ConfirmFlags): P
   output.showValue({ name }, () => `Deleted the profile "${name}".\n`);
   output.note(
     current === undefined && byName.size > 0
-      ? "No profile is the current one. Choose one: latchkey profile use NAME"
+      ? `No profile is the current one. Choose one: ${latchkey("profile use NAME")}`
       : undefined,
   );
 }

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { chmod, mkdir, open, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { readClientEnvironment } from "./environment.js";
-import { CommandError, fileReason } from "./errors.js";
+import { CommandError, fileReason, latchkey } from "./errors.js";
 
 /** A service and the key to call it with. */
 export interface Profile {
@@ -72,13 +72,13 @@ export function getProfile({ byName }: Profiles, name: string): Profile {
   const profile = byName.get(name);
   if (!profile) {
     const names = [...byName.keys()];
-    const hint = names.length > 0 ? `Profiles: ${names.join(", ")}.` : addProfileHint;
+    const hint = names.length > 0 ? `Profiles: ${names.join(", ")}.` : addProfileHint();
     throw new CommandError(`No profile is named "${name}".`, "notFound", hint);
   }
   return profile;
 }
 
-export const addProfileHint = "Add one: latchkey profile add NAME --url URL";
+export const addProfileHint = () => `Add one: ${latchkey("profile add NAME --url URL")}`;
 
 async function refuseIfShared(path: string): Promise<void> {
   const { mode } = await stat(path);

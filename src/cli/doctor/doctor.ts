@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { Settings } from "../../config/settings.js";
-import { exitCodes } from "../errors.js";
+import { exitCodes, latchkey } from "../errors.js";
 import { createOutput, type OutputFlags } from "../output.js";
 import { createOptionNamer } from "../settings.js";
 import { checkNode, checkOpenFiles, checkPort } from "./machine-checks.js";
@@ -46,6 +46,6 @@ async function checkStore({ store, eventRetention }: Settings): Promise<Finding[
     return [...checkFolder(await inspectFolder(store.dataDir)), clock];
   } catch (error) {
     const { message } = error as Error;
-    return [fail("store", message, "Fix it, then run latchkey doctor again.")];
+    return [fail("store", message, `Fix it, then run ${latchkey("doctor")} again.`)];
   }
 }
