@@ -84,9 +84,10 @@ function firstKeyBanner({ key }: BootstrapResult, url: string, settings: Setting
   return `
 ${console}  Docs     ${url}/docs
 
-  Try it:
+  Try it. Paste the key when the first command waits for it:
 
-      curl${insecure} -H '${settings.keyHeader}: ${key}' ${url}/applications/key
+      read -rs SVC_API_KEY
+      curl${insecure} -H "${settings.keyHeader}: $SVC_API_KEY" ${url}/applications/key
 
 ${frame("Your first key", [key, "", "It is a management key. It is shown only once: store it safely."])}
 `;

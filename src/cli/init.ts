@@ -3,12 +3,12 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { basename, dirname, join } from "node:path";
 import type { Application } from "../../gen/latchkey/v1/application_service_pb.js";
-import { quoteForShell } from "../contract/samples/curl.js";
+import { quoteIfNeeded } from "../contract/samples/curl.js";
 import { createGuardSamples, type SampleLanguage } from "../contract/samples/samples.js";
 import { escapeUnprintable } from "../lib/terminal.js";
 import { listNamed } from "./apps/find-application.js";
 import { callService, readKey, verifyKey } from "./client.js";
-import { CommandError } from "./errors.js";
+import { CommandError, latchkey } from "./errors.js";
 import { parseText, serviceUrl } from "./option-values.js";
 import { defaultUrl, type NewConnectionFlags } from "./options.js";
 import { createOutput, type Output, type OutputFlags } from "./output.js";
@@ -61,8 +61,8 @@ export async function initCommand(flags: InitFlags): Promise<void> {
   const saved = fileExists
     ? `${file} already exists and was not changed.`
     : `${writes ? "Wrote" : "Save the program as"} ${file}.`;
-  output.note(`${saved} Let it check its own key:`);
-  for (const command of example.commands) {
+  output.note(`${saved} Let it check its own key, which you paste first:`);
+  for (const command of [enterKeyCommand, ...example.commands]) {
     output.note(`  ${command}`);
   }
 }
@@ -115,7 +115,7 @@ async function chooseName(
         taken,
         "conflict",
         "Pass another name with --name. If its key is lost, replace it: " +
-          `latchkey apps rotate ${quoteIfNeeded(name)}${flags.connectOption}`,
+          latchkey(`apps rotate ${quoteIfNeeded(name)}${flags.connectOption}`),
       );
     }
     output.warn(`${taken} Enter another name.`);
@@ -137,6 +137,9 @@ function createApplication(name: string, profile: Profile, flags: InitFlags): Pr
     client.applications.createApplication(request, call),
   );
 }
+
+/** Keeps the key out of the history of the shell. */
+const enterKeyCommand = "read -rs SVC_API_KEY && export SVC_API_KEY";
 
 interface Example {
   readonly language: SampleLanguage;
@@ -186,10 +189,6 @@ function packageSource(): string {
   return folder.split(/[\\/]/).includes("node_modules") ? "latchkey" : quoteIfNeeded(folder);
 }
 
-function quoteIfNeeded(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : quoteForShell(word);
-}
-
 function codeFor(language: SampleLanguage, { url, keyHeader }: Profile): string {
   const samples = createGuardSamples({ origin: url, keyHeader, permission: permissions[1] });
   const code = samples.find((sample) => sample.language === language)?.code;
@@ -216,7 +215,7 @@ function showResult(
     ...{ profile: profileName, url, application_id: id, key },
     example: { language, file, code },
   };
-  requireReader(`The key of "${name}" is lost. Create another: latchkey apps rotate ${id}`);
+  requireReader(`The key of "${name}" is lost. Create another: ${latchkey(`apps rotate ${id}`)}`);
   output.showValue(value, ({ colors: { bold } }) =>
     [
       ...(showsCode
@@ -224,7 +223,7 @@ function showResult(
         : [""]),
       `Created the private application "${escapeUnprintable(name)}" with ${permissions.join(" and ")}.`,
       `${bold("Its key is shown only once. Store it safely:")}\n`,
-      `  export SVC_API_KEY=${key}\n\n`,
+      `  ${key}\n\n`,
     ].join("\n"),
   );
 }

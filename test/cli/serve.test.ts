@@ -44,7 +44,9 @@ describe("the first start with an empty data folder", () => {
     withTempFolder(async (DATA_DIR) => {
       const first = await startService({ DATA_DIR });
       const [, curl = ""] = await first.process.until(/^ +(curl .*)$/m);
-      const { stdout } = await promisify(execFile)("sh", ["-c", curl]);
+      expect(curl).not.toContain("lk_mgt_");
+      const env = { PATH: process.env.PATH, SVC_API_KEY: first.firstKey };
+      const { stdout } = await promisify(execFile)("sh", ["-c", curl], { env });
       expect(JSON.parse(stdout)).toMatchObject({
         type: "management",
         permissions: expect.arrayContaining([

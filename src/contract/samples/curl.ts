@@ -50,6 +50,11 @@ export function quoteForShell(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
+/** Quotes a word only if a shell would change it. */
+export function quoteIfNeeded(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : quoteForShell(word);
+}
+
 function join(options: readonly string[]): string {
   return options.join(" \\\n  ");
 }
