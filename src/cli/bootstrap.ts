@@ -3,6 +3,7 @@ import { type BootstrapResult, bootstrap } from "../bootstrap.js";
 import { readSettings } from "../config/settings.js";
 import { Problem } from "../errors.js";
 import { openStore } from "../store/open-store.js";
+import { latchkey } from "./errors.js";
 import { requireReader } from "./stdio.js";
 
 interface BootstrapFlags {
@@ -24,7 +25,7 @@ export async function bootstrapCommand({
     const created = await bootstrap({ store, keyring, tenantId, name });
     requireReader(
       `The key of the new application ${created.applicationId} is lost. ` +
-        `Create another: latchkey bootstrap --tenant ${created.tenantId}`,
+        `Create another: ${latchkey(`bootstrap --tenant ${created.tenantId}`)}`,
     );
     process.stdout.write(json ? formatJson(created) : formatText(created));
   } catch (error) {
@@ -41,7 +42,8 @@ function formatJson({ tenantId, applicationId, key }: BootstrapResult): string {
 function formatText({ tenantId, applicationId, key }: BootstrapResult): string {
   return `tenant       ${tenantId}
 application  ${applicationId}
-key          ${key}
+key
+  ${key}
 
 The key is shown only once. Store it safely.
 `;

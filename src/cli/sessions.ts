@@ -18,7 +18,7 @@ import {
   readNames,
 } from "./apps/find-application.js";
 import { type ClientContext, type ClientFlags, withClient } from "./client.js";
-import { CommandError } from "./errors.js";
+import { CommandError, latchkey } from "./errors.js";
 import { formatRules, readGrants } from "./grants.js";
 import { type ListFlags, readPages, showList } from "./list.js";
 import { collect, futureTime, id } from "./option-values.js";
@@ -26,7 +26,7 @@ import { addExample, choice, fileOption, withConnection, withLimit, yesOption } 
 import { type Display, formatRelativeTime, formatTime } from "./output.js";
 import { type ConfirmFlags, confirm, readSecret } from "./prompt.js";
 import { requireReader } from "./stdio.js";
-import { type Column, formatDetails, formatTable } from "./table.js";
+import { type Column, formatDetails, formatSecret, formatTable } from "./table.js";
 
 const ofApplication = [
   "--application <application>",
@@ -120,18 +120,20 @@ async function openSession(flags: ClientFlags): Promise<void> {
     const { id, sessionKey, nonce, expiresAt } = opened;
     requireReader("The session key and the nonce are lost. Open another session.");
     output.show(CreateSessionResponseSchema, opened, (display) =>
-      formatDetails(
-        [
-          ["session", id],
-          ["session key", sessionKey],
-          ["nonce", nonce],
-          ["expires", formatTime(expiresAt)],
-        ],
-        display,
-      ),
+      [
+        formatDetails(
+          [
+            ["session", id],
+            ["expires", formatTime(expiresAt)],
+          ],
+          display,
+        ),
+        formatSecret("session key", sessionKey, display),
+        formatSecret("nonce", nonce, display),
+      ].join(""),
     );
     output.note(
-      "The session key has no access until the session is authorized. Run: latchkey sessions authorize",
+      `The session key has no access until the session is authorized. Run: ${latchkey("sessions authorize")}`,
     );
   });
 }

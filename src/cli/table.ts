@@ -99,6 +99,11 @@ export function formatDetails(
   }
 }
 
+/** A key or nonce, alone on its line: with its name before it, it would not fit 80 columns. */
+export function formatSecret(name: string, secret: string, { colors }: Display): string {
+  return `${colors.dim(name)}\n  ${secret}\n`;
+}
+
 type Paint<Row> = (text: string, column: Column<Row>) => string;
 
 interface SizedColumn<Row> {

@@ -3,7 +3,7 @@ import { describe, expect, it } from "@jest/globals";
 import { useAdminCli, useBackendAndShop } from "./admin-cli.js";
 
 const admin = useAdminCli();
-const { service, runAsAdmin, runJson, callRest } = admin;
+const { service, cli, runAsAdmin, runJson, callRest } = admin;
 const { backendId, backendKey, shopKey } = useBackendAndShop(admin);
 
 describe("applications", () => {
@@ -231,5 +231,36 @@ describe("applications", () => {
     expect((await runAsAdmin(["apps", "enable", id])).stdout).toBe('"Short" is enabled.\n');
     expect(await runJson(["apps", "delete", "Short", "--yes"])).toEqual({ id });
     expect(await callRest(`/applications/${id}`)).toMatchObject({ status: 404 });
+  });
+
+  it("are rotated by their own key with a warning and the command that replaces it in the profile", async () => {
+    const create = ["apps", "create", "Owner", "--type", "management"];
+    const { id, key } = await runJson([
+      ...[...create, "--permission", "application:create", "--permission", "application:read"],
+      ...["--permission", "application:update", "--permission", "application:delete"],
+    ]);
+    const add = ["profile", "add", "owner", "--url", service.url];
+    expect((await cli.run(add, { input: key })).code).toBe(0);
+    const asOwner = (...args: string[]) => cli.runInProcess([...args, "--profile", "owner"]);
+    for (const command of ["disable", "rm"]) {
+      expect((await asOwner("apps", command, id)).stderr).toContain("Your own key belongs to it");
+    }
+    const prompt = await asOwner("apps", "rotate", id, "--no-grace");
+    expect(prompt.stderr).toContain("Your own key is one of them.");
+    const output = cli.path("owner.key");
+    const rotate = ["apps", "rotate", id, "--no-grace", "--yes", "--output-key", output];
+    const rotated = await asOwner(...rotate);
+    expect(rotated).toMatchObject({ code: 0 });
+    expect(rotated.stderr).toContain('The profile "owner" still has the previous key.');
+    const refused = await asOwner("whoami");
+    const replace = `latchkey profile add owner --replace --url ${service.url}`;
+    expect(refused).toMatchObject({ code: 4, stderr: expect.stringContaining(replace) });
+    const [, command = ""] = /^ {2}latchkey (.*)$/m.exec(rotated.stderr) ?? [];
+    expect(command).toBe(`${replace.slice("latchkey ".length)} --key-file ${output}`);
+    expect((await cli.runInProcess(command.split(" "))).code).toBe(0);
+    expect((await asOwner("whoami")).code).toBe(0);
+    const other = await asOwner("apps", "rotate", "Backend", "--no-grace");
+    expect(other.stderr).not.toContain("own key");
+    await cli.runInProcess(["profile", "rm", "owner", "--yes"]);
   });
 });

@@ -155,6 +155,14 @@ describe("a failing command", () => {
     const unknown = await cli.runInProcess(["events", "watch"]);
     expect(unknown).toMatchObject({ code: 2, stderr: expect.not.stringContaining("Did you mean") });
   });
+
+  it("suggests commands that run as printed, also if npx started it", async () => {
+    const environment = { ...adminEnvironment(), LATCHKEY_URL: "http://127.0.0.1:1" };
+    const started = await cli.runInProcess(["whoami"], environment);
+    expect(started.stderr).toContain("with latchkey serve");
+    const byNpx = await cli.runInProcess(["whoami"], { ...environment, npm_command: "exec" });
+    expect(byNpx.stderr).toContain("with npx latchkey serve");
+  });
 });
 
 describe("latchkey help", () => {

@@ -72,14 +72,18 @@ function startTerminal(
   };
 }
 
-async function createApplication(name: string): Promise<{ readonly id: string }> {
+async function createApplication(
+  name: string,
+  permissions: readonly string[] = ["a:b"],
+): Promise<{ readonly id: string; readonly key: string }> {
+  const type = permissions[0]?.startsWith("application:") ? "management" : "private";
   const response = await fetch(`${service.url}/applications`, {
     method: "POST",
     headers: { "SVC-API-KEY": service.firstKey, "Content-Type": "application/json" },
-    body: JSON.stringify({ name, type: "private", permissions: ["a:b"] }),
+    body: JSON.stringify({ name, type, permissions }),
   });
   expect(response.status).toBe(201);
-  return response.json() as Promise<{ id: string }>;
+  return response.json() as Promise<{ id: string; key: string }>;
 }
 
 const demoFolders = () => readdirSync(cli.path("")).filter((name) => name.includes("demo"));
@@ -185,6 +189,37 @@ describeWith(script, "the CLI in a terminal", () => {
     });
     expect(identity.stdout).toMatch(/application +my-service {2}/);
     expect(readFileSync(join(folder, "latchkey_guard.py"), "utf8")).toContain(service.url);
+  });
+
+  it("shows each new key alone on a line of 80 columns", async () => {
+    const environment = adminEnvironment();
+    const shop = ["apps", "create", "Narrow", "--type", "public", "--permission", "token:create"];
+    const created = runInTerminal(shop, environment);
+    expect(await created.ended()).toBe(0);
+    const [shopKey = ""] = /lk_pub_\w+/.exec(created.output()) ?? [];
+    const opened = runInTerminal(["sessions", "open"], { ...environment, LATCHKEY_KEY: shopKey });
+    const first = runInTerminal(["bootstrap"], { DATA_DIR: cli.path("narrow") });
+    const terminals = [created, opened, first];
+    await Promise.all(terminals.map((terminal) => terminal.ended()));
+    for (const terminal of terminals) {
+      const lines = stripVTControlCharacters(terminal.output()).split("\r\n");
+      expect(lines.filter((line) => /^ {2}lk_\w+$/.test(line)).length).toBeGreaterThan(0);
+      expect(Math.max(...lines.map(textWidth))).toBeLessThanOrEqual(80);
+    }
+  });
+
+  it("saves the new key of a profile that rotated its own key, after a confirmation", async () => {
+    const folder = { XDG_CONFIG_HOME: cli.path("own") };
+    const { id, key } = await createApplication("Own", ["application:update", "application:read"]);
+    const add = ["profile", "add", "own", "--url", service.url];
+    expect((await cli.run(add, { environment: folder, input: key })).code).toBe(0);
+    const rotate = runInTerminal(["apps", "rotate", id], folder);
+    await rotate.respond('Save the new key to the profile "own"? [yes]: ', "\r");
+    expect(await rotate.ended()).toBe(0);
+    const [, newKey] = /^ {2}(lk_mgt_\w+)\r$/m.exec(rotate.output()) ?? [];
+    const { profiles } = JSON.parse(readFileSync(cli.path("own/latchkey/profiles.json"), "utf8"));
+    expect(profiles.own).toEqual({ url: service.url, key: newKey });
+    expect(newKey).not.toBe(key);
   });
 
   it("deletes an application only after its name is typed", async () => {

@@ -6,7 +6,7 @@ import {
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { choicesOf } from "../../contract/fields.js";
 import { escapeUnprintable } from "../../lib/terminal.js";
-import { type ClientFlags, withClient } from "../client.js";
+import { type ClientContext, type ClientFlags, withClient } from "../client.js";
 import { CommandError } from "../errors.js";
 import { readGrants, readRules, requireGrants } from "../grants.js";
 import { collect } from "../option-values.js";
@@ -28,7 +28,12 @@ import {
   fieldOptions,
   fieldsOf,
 } from "./fields.js";
-import { applicationArgument, findApplication, findApplicationId } from "./find-application.js";
+import {
+  applicationArgument,
+  findApplication,
+  findApplicationId,
+  isOwnApplication,
+} from "./find-application.js";
 import { addKeys, type NewKeyFlags, newKeyOptions, withNewKey } from "./keys.js";
 import { addListAndGet, showApplication } from "./list-applications.js";
 
@@ -75,9 +80,9 @@ interface CreateFlags extends ClientFlags, NewKeyFlags, FieldFlags {
 async function createApplication(name: string, flags: CreateFlags): Promise<void> {
   const { type } = flags;
   const request = { name, type, ...(await readGrants(flags)), ...fieldsOf(flags) };
-  await withClient(flags, ({ client, call, output }) =>
-    withNewKey(flags, output, () => client.applications.createApplication(request, call)),
-  );
+  await withClient(flags, async ({ client, call, output }) => {
+    await withNewKey(flags, output, () => client.applications.createApplication(request, call));
+  });
 }
 
 function addUpdate(apps: Command): void {
@@ -191,7 +196,8 @@ async function removeApplication(
     const { client, call, output } = context;
     const { id, name, type, version } = await findApplication(context, reference);
     await confirm(
-      `The ${type} application "${name}" (${id}) will be deleted, with its keys and sessions.`,
+      `The ${type} application "${name}" (${id}) will be deleted, with its keys and sessions.` +
+        ownKeyWarning(context, id),
       flags,
       name,
     );
@@ -210,7 +216,8 @@ async function disableApplication(
     const { id, name, version } = await findApplication(context, reference);
     await confirm(
       `"${name}" (${id}) will be disabled. Its keys and the sessions that it opened or authorized ` +
-        "are refused until it is enabled again.",
+        "are refused until it is enabled again." +
+        ownKeyWarning(context, id),
       flags,
     );
     // Fails if it changed after the prompt showed it.
@@ -232,4 +239,10 @@ async function enableApplication(reference: string, flags: ClientFlags): Promise
 function showStatus(output: Output, application: Application): void {
   const { name, status } = application;
   output.show(ApplicationSchema, application, () => `"${escapeUnprintable(name)}" is ${status}.\n`);
+}
+
+function ownKeyWarning(context: ClientContext, id: string): string {
+  return isOwnApplication(context, id)
+    ? " Your own key belongs to it: the service will refuse your next commands."
+    : "";
 }

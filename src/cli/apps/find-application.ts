@@ -3,9 +3,10 @@ import {
   ListApplicationsRequestSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { maxLengthOf } from "../../contract/fields.js";
+import { parseKey } from "../../contract/key-format.js";
 import { isId } from "../../lib/uuid.js";
 import type { CallContext, ClientContext } from "../client.js";
-import { CommandError } from "../errors.js";
+import { CommandError, latchkey } from "../errors.js";
 import { maxPageSize } from "../list.js";
 import { formatRelativeTime } from "../output.js";
 import type { Detail } from "../table.js";
@@ -29,6 +30,11 @@ export async function findApplication(
   return reference.startsWith(externalPrefix)
     ? findByExternalId(context, reference.slice(externalPrefix.length))
     : findByName(context, reference);
+}
+
+/** Whether an application is the owner of the caller's key. */
+export function isOwnApplication({ connection: { key } }: ClientContext, id: string): boolean {
+  return parseKey(key)?.id === id;
 }
 
 /** Gets the id of an application. An id needs no call. */
@@ -112,7 +118,7 @@ async function findByName(context: CallContext, wanted: string): Promise<Applica
 }
 
 function notFound(message: string): CommandError {
-  return new CommandError(message, "notFound", "List them with latchkey apps ls.");
+  return new CommandError(message, "notFound", `List them with ${latchkey("apps ls")}.`);
 }
 
 const maxPrefixLength = maxLengthOf(ListApplicationsRequestSchema.field.namePrefix);

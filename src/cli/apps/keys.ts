@@ -8,16 +8,25 @@ import {
   ListApplicationKeysResponseSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { defaultGracePeriodMs } from "../../contract/grace-period.js";
-import { type ClientFlags, withClient } from "../client.js";
-import { CommandError, fileReason } from "../errors.js";
+import { quoteIfNeeded } from "../../contract/samples/curl.js";
+import { replaceProfileCommand } from "../call-errors.js";
+import { type ClientContext, type ClientFlags, withClient } from "../client.js";
+import { CommandError, fileReason, latchkey } from "../errors.js";
 import { showList } from "../list.js";
 import { duration, id } from "../option-values.js";
 import { addExample, fileOption, withConnection, yesOption } from "../options.js";
 import { formatExactDuration, formatRelativeTime, type Output } from "../output.js";
-import { type ConfirmFlags, confirm } from "../prompt.js";
+import { saveProfile } from "../profile.js";
+import { readProfiles } from "../profiles-file.js";
+import { type ConfirmFlags, confirm, isInteractive, promptWithDefault } from "../prompt.js";
 import { requireReader } from "../stdio.js";
-import { type Column, formatDetails, formatTable } from "../table.js";
-import { applicationArgument, findApplication, findApplicationId } from "./find-application.js";
+import { type Column, formatDetails, formatSecret, formatTable } from "../table.js";
+import {
+  applicationArgument,
+  findApplication,
+  findApplicationId,
+  isOwnApplication,
+} from "./find-application.js";
 
 export function addKeys(apps: Command): void {
   const rotate = apps
@@ -74,13 +83,14 @@ export async function withNewKey(
   { keyOnly = false, outputKey }: NewKeyFlags,
   output: Output,
   create: () => Promise<Application>,
-): Promise<void> {
+): Promise<Application> {
   if (keyOnly && (output.isJson || outputKey !== undefined)) {
     throw new CommandError("--key-only cannot be combined with --json or --output-key.", "usage");
   }
   if (outputKey === undefined) {
-    showKey(await create(), keyOnly, output);
-    return;
+    const created = await create();
+    showKey(created, keyOnly, output);
+    return created;
   }
   const file = await createFile(outputKey);
   try {
@@ -99,6 +109,7 @@ export async function withNewKey(
         display,
       ),
     );
+    return created;
   } finally {
     await file.close();
   }
@@ -112,20 +123,24 @@ function showKey(created: Application, keyOnly: boolean, output: Output): void {
     return;
   }
   output.show(ApplicationSchema, created, (display) =>
-    formatDetails(
-      [
-        ["application", name, id],
-        ["type", type],
-        ["key", key],
-      ],
-      display,
-    ),
+    [
+      formatDetails(
+        [
+          ["application", name, id],
+          ["type", type],
+        ],
+        display,
+      ),
+      formatSecret("key", key, display),
+    ].join(""),
   );
   output.note("The key is shown only once. Store it safely.");
 }
 
 function requireReaderOfKey({ name, id }: Application): void {
-  requireReader(`The new key of "${name}" is lost. Create another: latchkey apps rotate ${id}`);
+  requireReader(
+    `The new key of "${name}" is lost. Create another: ${latchkey(`apps rotate ${id}`)}`,
+  );
 }
 
 async function createFile(path: string): Promise<FileHandle> {
@@ -197,19 +212,55 @@ async function rotateKey(reference: string, flags: RotateFlags): Promise<void> {
   await withClient(flags, async (context) => {
     const { client, call, output } = context;
     const { id, name, version } = await findApplication(context, reference);
+    const isOwn = isOwnApplication(context, id);
     if (grace === false) {
-      await confirm(`The current keys of "${name}" will stop working immediately.`, flags);
+      const warning = isOwn ? " Your own key is one of them." : "";
+      await confirm(
+        `The current keys of "${name}" will stop working immediately.${warning}`,
+        flags,
+      );
     }
     const gracePeriod = grace === false ? {} : { gracePeriod: durationFromMs(grace) };
     // Fails if it changed after the prompt showed it.
     const request = { id, ifMatch: version, ...gracePeriod };
-    await withNewKey(flags, output, () =>
+    const { key = "" } = await withNewKey(flags, output, () =>
       client.applications.regenerateApplicationKey(request, call),
     );
     output.note(
       grace === false
         ? "All previous keys are revoked."
-        : `The previous key stays valid for ${formatExactDuration(grace)}. To revoke it earlier, use latchkey apps revoke-key.`,
+        : `The previous key stays valid for ${formatExactDuration(grace)}. To revoke it earlier, use ${latchkey("apps revoke-key")}.`,
     );
+    if (isOwn) {
+      await replaceOwnKey(key, flags, context);
+    }
   });
+}
+
+/** Saves the new key to the profile of the caller after a confirmation, or describes how to. */
+async function replaceOwnKey(
+  key: string,
+  { yes, outputKey }: RotateFlags,
+  { connection, output }: ClientContext,
+): Promise<void> {
+  const { profile, keySource } = connection;
+  if (profile !== undefined && !yes && !output.isJson && isInteractive()) {
+    const response = await promptWithDefault(
+      `Save the new key to the profile "${profile}"?`,
+      "yes",
+    );
+    if (/^y(es)?$/i.test(response)) {
+      const { url, keyHeader } = connection;
+      await saveProfile(profile, { url, keyHeader, key }, await readProfiles());
+      output.note(`Saved the new key to the profile "${profile}".`);
+      return;
+    }
+  }
+  if (profile !== undefined) {
+    const keyFile = outputKey === undefined ? "" : ` --key-file ${quoteIfNeeded(outputKey)}`;
+    output.warn(`The profile "${profile}" still has the previous key. Save the new one:`);
+    output.warn(`  ${replaceProfileCommand(profile, connection)}${keyFile}`);
+  } else if (keySource !== undefined) {
+    output.warn(`The key from ${keySource} is the previous one. Replace it with the new one.`);
+  }
 }
