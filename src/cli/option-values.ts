@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from "commander";
 import { count, delay, headerName, lifetime, type Parser } from "../config/parsers.js";
-import { isId } from "../lib/uuid.js";
+import { isId } from "../lib/uuid-text.js";
 import { CommandError } from "./errors.js";
 
 /** Parses an option the same way as a setting of the service. */

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { defaultKeyHeader } from "../contract/headers.js";
 import { isLoopback, type Network, parseNetwork } from "../lib/networks.js";
-import { isId } from "../lib/uuid.js";
+import { isId } from "../lib/uuid-text.js";
 import { findOriginProblem } from "../lib/web-origin.js";
 
 /** Converts the text of a setting to a value. Throws a message that follows the setting's name. */

@@ -1,7 +1,5 @@
 import { fillRandom } from "./bytes.js";
 
-export { isId } from "./uuid-text.js";
-
 /** UUIDs as text and as bytes. Hand-written because ids are converted on every read, and Node creates only version 4. */
 
 const idSize = 16;

@@ -10,7 +10,8 @@ import { parseKey } from "../../src/contract/key-format.js";
 import { keyFingerprint, kindFor } from "../../src/contract/key-text.js";
 import { readBase62, readDigits, writeBase62 } from "../../src/lib/base62.js";
 import { fillRandom } from "../../src/lib/bytes.js";
-import { idFromBytes, idToBytes, isId, newId } from "../../src/lib/uuid.js";
+import { idFromBytes, idToBytes, newId } from "../../src/lib/uuid.js";
+import { isId } from "../../src/lib/uuid-text.js";
 import type { Store } from "../../src/store/port/store.js";
 
 const kind = fc.constantFrom("prv", "pub", "mgt", "ses", "non");

@@ -4,7 +4,7 @@ import {
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { maxLengthOf } from "../../contract/fields.js";
 import { parseKey } from "../../contract/key-format.js";
-import { isId } from "../../lib/uuid.js";
+import { isId } from "../../lib/uuid-text.js";
 import type { CallContext, ClientContext } from "../client.js";
 import { CommandError, latchkey } from "../errors.js";
 import { maxPageSize } from "../list.js";

@@ -5,7 +5,7 @@ import type { Keyring } from "../../auth/keys.js";
 import { containsKeyPrefix, parseKey } from "../../contract/key-format.js";
 import { methodName } from "../../contract/methods.js";
 import { invalidRequest, type Problem } from "../../errors.js";
-import { isId } from "../../lib/uuid.js";
+import { isId } from "../../lib/uuid-text.js";
 import type { Store } from "../../store/port/store.js";
 
 /**

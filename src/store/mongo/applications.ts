@@ -1,5 +1,5 @@
 import { type ClientSession, type Collection, type Document, ObjectId } from "mongodb";
-import { isId } from "../../lib/uuid.js";
+import { isId } from "../../lib/uuid-text.js";
 import {
   type ApplicationStore,
   claimedExternalId,

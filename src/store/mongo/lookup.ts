@@ -9,7 +9,8 @@ import {
 } from "mongodb";
 import { createGenerationalCache } from "../../lib/cache.js";
 import { waitForNextTick } from "../../lib/event-loop.js";
-import { idFromBytes, isId } from "../../lib/uuid.js";
+import { idFromBytes } from "../../lib/uuid.js";
+import { isId } from "../../lib/uuid-text.js";
 import { cacheCounts } from "../../telemetry/metrics/process.js";
 import type { ApplicationStore } from "../port/applications.js";
 import type { CallerRecords, ChangeCaller } from "../port/change-context.js";

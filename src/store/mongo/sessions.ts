@@ -1,5 +1,5 @@
 import type { Binary, ClientSession, Collection, Document } from "mongodb";
-import { isId } from "../../lib/uuid.js";
+import { isId } from "../../lib/uuid-text.js";
 import type { ApplicationStore } from "../port/applications.js";
 import { StoreUnavailable } from "../port/errors.js";
 import {

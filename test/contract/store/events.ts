@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
-import { isId } from "../../../src/lib/uuid.js";
+import { isId } from "../../../src/lib/uuid-text.js";
 import type {
   EventQuery,
   EventRecord,
