@@ -85,7 +85,7 @@ export function createProgram(): Command {
     withSettings(serving, optionalSettings, serve),
     "latchkey serve --port 8080 --data-dir ./data",
     "latchkey serve --tls-cert server.crt --tls-key server.key",
-    "MONGODB_URI=mongodb://user:password@db/?replicaSet=rs0 latchkey serve",
+    "latchkey serve --mongodb-uri 'mongodb://db/?replicaSet=rs0'",
   );
   addStoreCommands(program);
   addExample(program, "latchkey demo", "latchkey serve --port 9000", "latchkey apps ls");
@@ -201,7 +201,7 @@ function addStoreCommands(program: Command): void {
     optionalSettings,
     lazy(async () => (await import("./doctor/doctor.js")).doctorCommand),
   );
-  addExample(doctor, "latchkey doctor --mongodb-uri mongodb://db:27017/?replicaSet=rs0");
+  addExample(doctor, "latchkey doctor --mongodb-uri 'mongodb://db/?replicaSet=rs0'");
 }
 
 function exitCodeHelp(): string {

@@ -29,7 +29,7 @@ export async function confirm(
   }
   const expected = escapeUnprintable(typed);
   const response = await prompt(`${wrapForStderr(consequence)}\nType "${expected}" to confirm: `);
-  if (response !== expected) {
+  if (response !== expected && !(expected === "yes" && response.toLowerCase() === "y")) {
     throw new CommandError("Canceled. Nothing was changed.");
   }
 }

@@ -91,6 +91,23 @@ describe("--help", () => {
     expect(text).toMatch(new RegExp(`Examples?:\\n(.*\\n)*  .*latchkey ${name}`));
   });
 
+  it("lists every option of serve with its variable", () => {
+    const [, serve] = leaves.find(([name]) => name === "serve") ?? [];
+    const words = helpOf(serve as Command).replaceAll(/\s+/g, " ");
+    const missing = optionalSettings.filter(
+      (name) => !new RegExp(`${optionOfSetting(name)} <\\w+> [^<]*\\(${name}[,)]`).test(words),
+    );
+    expect(missing).toEqual([]);
+  });
+
+  it("shows examples without passwords, and quotes what a shell would expand", () => {
+    for (const [, command] of leaves) {
+      const [, examples = ""] = helpOf(command).split(/\nExamples?:\n/);
+      expect(examples).not.toMatch(/:\/\/\w+:\w+@/);
+      expect(examples.replaceAll(/'[^']*'|"[^"]*"/g, "")).not.toMatch(/[?*]/);
+    }
+  });
+
   it("shows each command of a group on one line", () => {
     const program = createFullProgram();
     for (const group of [program, ...program.commands].filter(({ commands }) => commands.length)) {

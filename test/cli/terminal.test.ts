@@ -241,7 +241,7 @@ describeWith(script, "the CLI in a terminal", () => {
     await until(async () => rotate.output().includes(prompt));
     const headers = { "SVC-API-KEY": service.firstKey };
     await fetch(`${service.url}/applications/${id}/disable`, { method: "POST", headers });
-    await rotate.respond(prompt, "yes\r");
+    await rotate.respond(prompt, "y\r");
     expect(await rotate.ended()).toBe(6);
   });
 
