@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { beforeAll, beforeEach, expect, it } from "@jest/globals";
 import type { Page } from "playwright-core";
 import type { ApplicationFields } from "../../src/store/port/records.js";
@@ -148,6 +149,77 @@ describeInBrowser("console list of 10,000 applications", (browser) => {
     await otherTab.page.context().close();
   });
 
+  it("applies each filter and each order", async () => {
+    const { id } = await api.createApplication(root.key, {
+      ...{ name: "Winter sale", type: "private", permissions: ["season:run"] },
+      externalId: "winter-1",
+      expiresAt: timestampFromMs(Date.now() + 10 * 86_400_000),
+    });
+    await api.disableApplication(root.key, { id });
+    await page.getByText("10,004 applications").waitFor();
+    const first = page.getByRole("row").nth(1);
+    const write = async (label: string, text: string) => {
+      await page.getByLabel(label, { exact: true }).fill(text);
+      await page.keyboard.press("Escape");
+    };
+    const publicOnes = seeded.filter(({ type }) => type === "public").length;
+    const many = (found: number) => `${found.toLocaleString("en-US")} applications`;
+    const filters: [label: string, set: () => Promise<void>, query: string, found: string][] = [
+      ["Type", () => choose(page, "Type", "public"), "type=public", many(publicOnes)],
+      ["Status", () => choose(page, "Status", "disabled"), "status=disabled", "1 application"],
+      ["Expires", () => choose(page, "Expires", "within 30 days"), "expires=30", "1 application"],
+      ["Last used", () => choose(page, "Last used", "not for 90 days"), "unused=90", many(count)],
+      [
+        "Permission",
+        () => write("Permission", "season:run"),
+        "permission=season:run",
+        "1 application",
+      ],
+      [
+        "External ID",
+        () => write("External ID", "winter-1"),
+        "externalId=winter-1",
+        "1 application",
+      ],
+      [
+        "Created by",
+        async () => {
+          await page.getByLabel("Created by").fill("Bootstrap");
+          await page.getByRole("option", { name: "Bootstrap" }).click();
+        },
+        `createdBy=${root.applicationId}`,
+        "3 applications",
+      ],
+    ];
+    for (const [label, set, query, found] of filters) {
+      await button(page, "Filter").click();
+      await set();
+      await page.getByText(`${found} found`).waitFor();
+      expect(decodeURIComponent(new URL(page.url()).search)).toBe(`?${query}`);
+      await page.keyboard.press("Escape");
+      await button(page, `Remove filter ${label}`).click();
+      await page.getByText("10,004 applications").waitFor();
+    }
+    const orders = [
+      ["Name", "Name", "?order=name", "Billing api 1000"],
+      ["Last used", "Longest unused", "?order=last_used_at", "Service 0"],
+      ["Expires", "Next to expire", "?order=expires_at", "Winter sale"],
+      ["Created", "Newest first", "", "Winter sale"],
+    ] as const;
+    for (const [column, option, query, name] of orders) {
+      await page.getByRole("columnheader", { name: column }).getByRole("button").click();
+      await expectEventually(() => new URL(page.url()).search, query);
+      await first.getByText(name, { exact: true }).waitFor();
+      await page.getByRole("combobox", { name: "Sort" }).getByText(option).waitFor();
+    }
+    for (const [, option, query, name] of orders) {
+      await choose(page, "Sort", option);
+      await expectEventually(() => new URL(page.url()).search, query);
+      await first.getByText(name, { exact: true }).waitFor();
+    }
+    await api.deleteApplication(root.key, { id });
+  });
+
   it("disables, enables, rotates and deletes several applications", async () => {
     for (const name of ["Web shop", "Billing api 1000", "Bootstrap"]) {
       await select(name);
@@ -212,12 +284,18 @@ describeInBrowser("console list of 10,000 applications", (browser) => {
 
   it("keeps the rest selected after a stop, and says how much of the list is selected", async () => {
     await page.evaluate("scrollTo(0, 0)");
-    await page.getByLabel("Select all").check();
+    const all = page.getByLabel("Select all");
+    await all.click();
     await page.getByText("100 of 10,003 selected").waitFor();
+    await page.locator("thead input:indeterminate").waitFor();
     await page.keyboard.press("?");
     await page.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor();
     await page.keyboard.press("Escape");
-    await page.getByLabel("Select all").uncheck();
+    await button(page, "Select all 10,003").click();
+    await page.getByText("10,003 of 10,003 selected").waitFor();
+    expect(await all.isChecked()).toBe(true);
+    await all.click();
+    await page.getByRole("region", { name: "Selection" }).waitFor({ state: "detached" });
     for (const number of [9999, 9998, 9997, 9996, 9995, 9994]) {
       await select(`Service ${number}`);
     }

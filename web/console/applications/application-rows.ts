@@ -1,3 +1,4 @@
+import type { Client } from "@connectrpc/connect";
 import {
   createQueryOptions,
   useInfiniteQuery,
@@ -12,11 +13,12 @@ import {
   ListApplicationsRequestSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { maximumOf } from "../../../src/contract/fields.js";
+import { useClient } from "../sign-in/connection.js";
 import { type ListRequest, mayContainAnyKey } from "./application-query.js";
 
 const { listApplications } = ApplicationService.method;
 
-const pageSize = maximumOf(ListApplicationsRequestSchema.field.size);
+export const pageSize = maximumOf(ListApplicationsRequestSchema.field.size);
 
 export interface ApplicationRows {
   /** The number of rows. Undefined while the first page loads. */
@@ -27,6 +29,8 @@ export interface ApplicationRows {
   readonly error: unknown;
   /** Loads the rows in a range. */
   load(first: number, last: number): void;
+  /** Reads the whole list, or what a stopped search found. */
+  readAll(): Promise<readonly Application[]>;
   /** Set if the search stopped before the end of the list. */
   readonly stopped?: { readonly isContinuing: boolean; continue(): void } | undefined;
 }
@@ -37,6 +41,7 @@ export interface ApplicationRows {
  * page by page.
  */
 export function useApplicationRows(request: ListRequest): ApplicationRows {
+  const client = useClient(ApplicationService);
   const [[from, to], setRange] = useState([0, 0]);
   const first = useQuery(
     listApplications,
@@ -54,8 +59,27 @@ export function useApplicationRows(request: ListRequest): ApplicationRows {
     isLoading: first.isFetching || [...pages.values()].some((page) => page?.isFetching),
     error: first.error ?? rest.error ?? [...pages.values()].find((page) => page?.error)?.error,
     load: (first, last) => setRange([first, last]),
+    readAll: async () => (isStopped ? found : readPages(client, request)),
     stopped: isStopped ? rest.stopped : undefined,
   };
+}
+
+async function readPages(
+  client: Client<typeof ApplicationService>,
+  request: ListRequest,
+): Promise<readonly Application[]> {
+  const applications: Application[] = [];
+  let start: string | undefined;
+  do {
+    const { data, pagination } = await client.listApplications({
+      ...request,
+      size: pageSize,
+      ...(start !== undefined && { start }),
+    });
+    applications.push(...data);
+    start = pagination?.next;
+  } while (start !== undefined);
+  return applications;
 }
 
 /** The pages after the first one, by number. */

@@ -1,4 +1,4 @@
-import { type ReactNode, useEffect, useState } from "react";
+import { type ReactNode, useEffect, useRef, useState } from "react";
 import type { Application } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { type Column, DataTable } from "../ui/data-table.js";
@@ -18,7 +18,7 @@ interface ApplicationTableProps {
 export function ApplicationTable({ rows, params, empty, onChange }: ApplicationTableProps) {
   const { view, order } = params;
   const { may } = useSignedInKey();
-  const [selected, select] = useSelection(rows, params);
+  const { selected, select, selectAll } = useSelection(rows, params);
   return (
     <>
       <DataTable
@@ -41,7 +41,12 @@ export function ApplicationTable({ rows, params, empty, onChange }: ApplicationT
           },
         })}
       />
-      <BulkActions selected={[...selected.values()]} total={rows.count ?? 0} onSelect={select} />
+      <BulkActions
+        selected={[...selected.values()]}
+        total={rows.count ?? 0}
+        onSelect={select}
+        onSelectAll={selectAll}
+      />
     </>
   );
 }
@@ -49,8 +54,11 @@ export function ApplicationTable({ rows, params, empty, onChange }: ApplicationT
 /** The selected applications, including those outside the visible part of the list. A new list starts with none. */
 function useSelection(rows: ApplicationRows, params: ListParams) {
   const [selected, setSelected] = useState<ReadonlyMap<string, Application>>(new Map());
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a new list clears the selection.
-  useEffect(() => setSelected(new Map()), [params]);
+  const latest = useRef(params);
+  useEffect(() => {
+    latest.current = params;
+    setSelected(new Map());
+  }, [params]);
   function select(ids: Iterable<string>): void {
     const loaded = Array.from({ length: rows.count ?? 0 }, (_, index) => rows.at(index))
       .filter((row) => row !== undefined)
@@ -65,7 +73,14 @@ function useSelection(rows: ApplicationRows, params: ListParams) {
       ),
     );
   }
-  return [selected, select] as const;
+  async function selectAll(): Promise<void> {
+    const all = await rows.readAll();
+    // The user may have changed the list.
+    if (latest.current === params) {
+      setSelected(new Map(all.map((application) => [application.id, application])));
+    }
+  }
+  return { selected, select, selectAll };
 }
 
 const name: Column<Application> = {

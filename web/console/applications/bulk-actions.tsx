@@ -6,8 +6,10 @@ import { SelectionBar } from "../bulk/selection-bar.js";
 import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { Button } from "../ui/buttons.js";
 import { formatNumber } from "../ui/count.js";
-import { useRefresh } from "../ui/hooks.js";
+import { useAction, useRefresh } from "../ui/hooks.js";
+import { Problem } from "../ui/page.js";
 import type { Status } from "./application-dialogs.js";
+import { pageSize } from "./application-rows.js";
 import {
   BulkDeleteDialog,
   BulkDisableDialog,
@@ -23,13 +25,16 @@ interface BulkActionsProps {
   readonly total: number;
   /** Called with the ids that stay selected. */
   onSelect(ids: readonly string[]): void;
+  /** Selects the whole list. */
+  onSelectAll(): Promise<void>;
 }
 
 /** The actions on the selected applications. */
-export function BulkActions({ selected, total, onSelect }: BulkActionsProps) {
+export function BulkActions({ selected, total, onSelect, onSelectAll }: BulkActionsProps) {
   const { may } = useSignedInKey();
   const [action, setAction] = useState<Action>();
   const refresh = useRefresh();
+  const all = useAction(onSelectAll);
   const ActionDialog = action && dialogs[action];
   const has = (status: Status) => selected.some((application) => application.status === status);
 
@@ -43,12 +48,19 @@ export function BulkActions({ selected, total, onSelect }: BulkActionsProps) {
 
   return (
     <>
+      <Problem error={all.problem} />
       <SelectionBar
         // While a dialog is open, the list may already be without some of them.
         count={action ? 0 : selected.length}
         total={formatNumber(total)}
         onClear={() => onSelect([])}
       >
+        {/* Offered once all loaded applications are selected, because the bar has little space. */}
+        {selected.length >= pageSize && selected.length < total && (
+          <Button size="small" isBusy={all.isBusy} onClick={all.run}>
+            {`Select all ${formatNumber(total)}`}
+          </Button>
+        )}
         {may("application:update") && (
           <>
             <Button

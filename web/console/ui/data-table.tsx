@@ -143,18 +143,17 @@ type SelectAllProps<Row> = Pick<DataTableProps<Row>, "count" | "rowAt" | "keyOf"
 
 function SelectAll<Row>({ count, rowAt, keyOf, selection }: SelectAllProps<Row>) {
   const { selected, onChange } = selection;
-  function loadedKeys(): string[] {
-    return Array.from({ length: count }, (_, index) => rowAt(index))
-      .filter((row) => row !== undefined)
-      .map(keyOf);
-  }
-  const isAll = selected.size > 0 && loadedKeys().every((key) => selected.has(key));
+  const loaded = Array.from({ length: count }, (_, index) => rowAt(index))
+    .filter((row) => row !== undefined)
+    .map(keyOf);
+  const hasLoaded = selected.size > 0 && loaded.every((key) => selected.has(key));
+  const isAll = hasLoaded && selected.size >= count;
   return (
     <Checkbox
       label="Select all"
       checked={isAll}
       isMixed={selected.size > 0 && !isAll}
-      onChange={(isChecked) => onChange(new Set(isChecked ? loadedKeys() : []))}
+      onChange={() => onChange(new Set(hasLoaded ? [] : loaded))}
     />
   );
 }
