@@ -39,7 +39,10 @@ describe("an export of events", () => {
 
 describe("an export of events as CSV", () => {
   it("has a header and one quoted row per event", () => {
-    const [header = "", row = "", end, ...others] = toCsvRows([event]).split("\r\n");
+    const csv = toCsvRows([event]);
+    // Excel needs the byte order mark.
+    expect(csv.startsWith("\ufeff")).toBe(true);
+    const [header = "", row = "", end, ...others] = csv.slice(1).split("\r\n");
     expect([end, others]).toEqual(["", []]);
     const values = readRow(row);
     const cells = new Map(readRow(header).map((name, index) => [name, values[index]]));
