@@ -1,14 +1,25 @@
+import { Code } from "@connectrpc/connect";
 import { useQuery } from "@connectrpc/connect-query";
-import { Ban, CircleCheck, CircleHelp, Copy, Ellipsis, RotateCw, Trash2 } from "lucide-react";
+import {
+  Ban,
+  CircleCheck,
+  CircleHelp,
+  Copy,
+  Ellipsis,
+  RotateCw,
+  SearchX,
+  Trash2,
+} from "lucide-react";
 import { type ReactNode, useState } from "react";
 import {
   type Application,
   ApplicationService,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { isId } from "../../../src/lib/uuid-text.js";
 import { RecentEvents } from "../activity/recent-events.js";
 import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { Button, ButtonLink, IconButton } from "../ui/buttons.js";
-import { Skeleton } from "../ui/display.js";
+import { EmptyState, Skeleton } from "../ui/display.js";
 import { Menu } from "../ui/menu.js";
 import { NotAllowed, Page, Problem } from "../ui/page.js";
 import { copyText } from "../ui/toast.js";
@@ -36,9 +47,16 @@ export default function ApplicationPage({ id }: ApplicationPageProps) {
 }
 
 function FoundApplication({ id }: ApplicationPageProps) {
-  const { data: application, error } = useQuery(ApplicationService.method.getApplication, { id });
+  const { data: application, error } = useQuery(
+    ApplicationService.method.getApplication,
+    { id },
+    { enabled: isId(id) },
+  );
   const [section, setSection] = useState<string>();
   const [dialog, setDialog] = useState<DialogName>();
+  if (!isId(id) || (!application && error?.code === Code.NotFound)) {
+    return <ApplicationNotFound />;
+  }
   if (!application) {
     return (
       <Page title="Application" parents={parents}>
@@ -83,6 +101,20 @@ function FoundApplication({ id }: ApplicationPageProps) {
         </div>
       </div>
       {dialog && dialogs[dialog]}
+    </Page>
+  );
+}
+
+function ApplicationNotFound() {
+  return (
+    <Page title="Application not found" parents={parents}>
+      <EmptyState
+        icon={SearchX}
+        title="There is no application with this ID"
+        action={<ButtonLink href="/applications">Go to applications</ButtonLink>}
+      >
+        It may have been deleted, or the address is mistyped.
+      </EmptyState>
     </Page>
   );
 }

@@ -102,15 +102,15 @@ export function Problem({ error, onRetry }: ProblemProps) {
     return null;
   }
   const { detail, errors, requestId } = problemOf(error);
-  const fields = Object.entries(errors);
+  const lines = Object.entries(errors).map(([field, messages]) => describeErrors(field, messages));
   return (
     <Notice tone="danger" role="alert">
-      {fields.length === 0 ? (
-        <p>{detail}</p>
+      {lines.length < 2 ? (
+        <p>{lines[0] ?? detail}</p>
       ) : (
         <ul>
-          {fields.map(([field, messages]) => (
-            <li key={field}>{describeErrors(field, messages)}</li>
+          {lines.map((line) => (
+            <li key={line}>{line}</li>
           ))}
         </ul>
       )}
