@@ -38,11 +38,9 @@ export default function OverviewPage() {
       {may("application:read") ? <Tenant /> : <GettingStarted />}
       <div className="overview-columns">
         <RecentEvents size={8} />
-        <div className="overview-side">
-          <ServiceHealth />
-          <GuardCard />
-        </div>
+        <ServiceHealth />
       </div>
+      <GuardCard />
     </Page>
   );
 }
@@ -77,16 +75,20 @@ function Counts({ overview: { applications, sessions } }: { readonly overview: O
   return (
     <ul className="counts" aria-label="Counts">
       <Count label="Applications" value={total} href="/applications">
-        {(["private", "public", "management"] as const).map((type) => (
-          <Link key={type} href={`/applications?type=${type}`}>
-            {formatNumber(applications[type])} {type}
-          </Link>
-        ))}
-        {(["enabled", "disabled"] as const).map((status) => (
-          <Link key={status} href={`/applications?status=${status}`}>
-            {formatNumber(applications[status])} {status}
-          </Link>
-        ))}
+        <span className="count-links">
+          {(["private", "public", "management"] as const).map((type) => (
+            <Link key={type} href={`/applications?type=${type}`}>
+              {formatNumber(applications[type])} {type}
+            </Link>
+          ))}
+        </span>
+        <span className="count-links">
+          {(["enabled", "disabled"] as const).map((status) => (
+            <Link key={status} href={`/applications?status=${status}`}>
+              {formatNumber(applications[status])} {status}
+            </Link>
+          ))}
+        </span>
       </Count>
       <Count
         label={`Applications expiring within ${expiringDays} days`}
