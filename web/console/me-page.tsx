@@ -29,13 +29,24 @@ export default function MePage() {
       }
     >
       <div className="my-key">
-        <Card label="Permissions">
-          {me.authorized ? (
-            <Grants permissions={me.permissions} rules={me.rules} />
-          ) : (
-            <p className="muted">None yet. A backend must authorize the session first.</p>
+        <div>
+          <Card label="Permissions">
+            {me.authorized ? (
+              <Grants permissions={me.permissions} rules={me.rules} />
+            ) : (
+              <p className="muted">None yet. A backend must authorize the session first.</p>
+            )}
+          </Card>
+          {authorizer && authorizedBy !== undefined && (
+            <Card label="Permissions of the authorizer">
+              <p className="hint">
+                <ApplicationLink id={authorizedBy} /> authorized the session. The session can do no
+                more than this application.
+              </p>
+              <Grants permissions={authorizer.permissions} rules={authorizer.rules} />
+            </Card>
           )}
-        </Card>
+        </div>
         <Card label="Details">
           <DescriptionList
             items={[
@@ -62,15 +73,6 @@ export default function MePage() {
             ]}
           />
         </Card>
-        {authorizer && authorizedBy !== undefined && (
-          <Card label="Permissions of the authorizer">
-            <p className="hint">
-              <ApplicationLink id={authorizedBy} /> authorized the session. The session can do no
-              more than this application.
-            </p>
-            <Grants permissions={authorizer.permissions} rules={authorizer.rules} />
-          </Card>
-        )}
       </div>
     </Page>
   );

@@ -1,6 +1,9 @@
 import { Fragment, type ReactNode } from "react";
 import type { Event, Principal } from "../../../gen/latchkey/v1/event_service_pb.js";
+import { inWords } from "../../common/words.js";
 import { ApplicationName } from "../applications/application-display.js";
+import { formatNumber } from "../ui/count.js";
+import { Badge } from "../ui/display.js";
 import { ExpiryTime } from "../ui/time.js";
 import { kindInWords, methodInWords } from "./event-words.js";
 
@@ -37,6 +40,16 @@ export function EventSentence({ event }: { readonly event: Event }) {
     // biome-ignore lint/suspicious/noArrayIndexKey: the parts never change order.
     <Fragment key={index}>{fillPart(part, event)}</Fragment>
   ));
+}
+
+/** Why a call was denied, and how often. */
+export function DenialBadge({ event: { reason = "", count = 1 } }: { readonly event: Event }) {
+  return (
+    <Badge tone="danger">
+      {inWords(reason)}
+      {count > 1 && `, ${formatNumber(count)} times`}
+    </Badge>
+  );
 }
 
 function templateOf({ kind, actor, target }: Event): string {

@@ -14,13 +14,10 @@ import {
 } from "lucide-react";
 import type { ReactNode } from "react";
 import type { Event } from "../../../gen/latchkey/v1/event_service_pb.js";
-import { inWords } from "../../common/words.js";
 import { iconSize } from "../ui/buttons.js";
-import { formatNumber } from "../ui/count.js";
 import { type Column, DataTable } from "../ui/data-table.js";
-import { Badge } from "../ui/display.js";
 import { TimeAgo } from "../ui/time.js";
-import { EventSentence } from "./event-sentence.js";
+import { DenialBadge, EventSentence } from "./event-sentence.js";
 import { methodInWords } from "./event-words.js";
 
 interface EventTableProps {
@@ -61,7 +58,7 @@ const columns: readonly Column<Event>[] = [
 ];
 
 function EventCell({ event }: { readonly event: Event }) {
-  const { kind, outcome, reason = "", count = 1 } = event;
+  const { kind, outcome } = event;
   const Icon = iconOf(kind);
   return (
     <span className="event-cell" data-outcome={outcome}>
@@ -69,12 +66,7 @@ function EventCell({ event }: { readonly event: Event }) {
       <span className="event-sentence">
         <EventSentence event={event} />
       </span>
-      {outcome === "denied" && (
-        <Badge tone="danger">
-          {inWords(reason)}
-          {count > 1 && `, ${formatNumber(count)} times`}
-        </Badge>
-      )}
+      {outcome === "denied" && <DenialBadge event={event} />}
     </span>
   );
 }

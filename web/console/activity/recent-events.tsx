@@ -1,12 +1,11 @@
 import { useQuery } from "@connectrpc/connect-query";
 import { EventService } from "../../../gen/latchkey/v1/event_service_pb.js";
-import { inWords } from "../../common/words.js";
 import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { ButtonLink } from "../ui/buttons.js";
-import { Badge, Card, Skeleton } from "../ui/display.js";
+import { Card, Skeleton } from "../ui/display.js";
 import { Problem } from "../ui/page.js";
 import { TimeAgo } from "../ui/time.js";
-import { EventSentence } from "./event-sentence.js";
+import { DenialBadge, EventSentence } from "./event-sentence.js";
 
 interface RecentEventsProps {
   /** Only events of this application. */
@@ -49,7 +48,7 @@ function EventCard({ target, size }: RecentEventsProps) {
           <li key={event.id}>
             <span>
               <EventSentence event={event} />{" "}
-              {event.reason !== undefined && <Badge tone="danger">{inWords(event.reason)}</Badge>}
+              {event.reason !== undefined && <DenialBadge event={event} />}
             </span>
             <span className="hint">
               <TimeAgo at={event.at} />

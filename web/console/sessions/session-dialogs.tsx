@@ -9,7 +9,7 @@ import { useClient } from "../sign-in/connection.js";
 import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { Button, ButtonLink } from "../ui/buttons.js";
 import { ConfirmDialog, Dialog } from "../ui/dialog.js";
-import { DescriptionList, Notice, Skeleton } from "../ui/display.js";
+import { Copyable, DescriptionList, Notice, Skeleton } from "../ui/display.js";
 import { useAction, useRefresh } from "../ui/hooks.js";
 import { Problem } from "../ui/page.js";
 import { TimeAgo, TimeLeft } from "../ui/time.js";
@@ -55,7 +55,7 @@ function SessionDetails({ session }: { readonly session: Session }) {
     <>
       <DescriptionList
         items={[
-          ["ID", <code key="id">{id}</code>],
+          ["ID", <Copyable key="id" text={id} label="Copy session ID" />],
           ["State", <StateBadge key="state" state={state} />],
           ["Application", <ApplicationLink key="application" id={applicationId} />],
           ["Opened", <TimeAgo key="opened" at={session.createdAt} />],

@@ -165,7 +165,7 @@ const columns: readonly Column<ShownSession>[] = [
   },
   {
     title: "Time left",
-    width: "minmax(120px, 1fr)",
+    width: "236px",
     cell: ({ session, endReason }) =>
       endReason === undefined ? (
         <TimeLeft until={session.expiresAt} />

@@ -19,11 +19,11 @@ const exact = new Intl.DateTimeFormat("en-US", {
 
 const toTheSecond = new Intl.DateTimeFormat("en-US", {
   dateStyle: "medium",
-  timeStyle: "medium",
+  timeStyle: "long",
   hourCycle: "h23",
 });
 
-/** `Dec 16, 2026, 14:05:30`. */
+/** `Dec 16, 2026, 14:05:30 GMT+1`. */
 export function formatExact(at: Timestamp): string {
   return toTheSecond.format(timestampDate(at));
 }

@@ -56,7 +56,7 @@ export function MetadataField({ pairs, errors, onChange }: MetadataFieldProps) {
   }
 
   return (
-    <fieldset className="options">
+    <fieldset className="options metadata">
       <legend className="visually-hidden">Metadata</legend>
       <p className="hint">
         Key-value pairs for your own use, such as the owner or the cost center.
