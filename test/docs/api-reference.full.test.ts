@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { Locator, Page } from "playwright-core";
 import type { BootstrapResult } from "../../src/bootstrap.js";
 import { describeInBrowser } from "../support/browser/browser.js";
-import { accessibilityViolations } from "../support/browser/console.js";
+import { accessibilityViolations, button } from "../support/browser/console.js";
 import { startServer, type TestServer } from "../support/service/server.js";
 
 describeInBrowser("the API reference", (browser) => {
@@ -99,6 +99,9 @@ describeInBrowser("the API reference", (browser) => {
     await page.getByRole("dialog").getByRole("heading", { name: "Who am I" }).waitFor();
     expect(await operation.locator("[data-try]").textContent()).toBe("Try it");
     expect(await page.getByLabel("Key X-Shop-Key").getAttribute("type")).toBe("password");
+    await page.getByLabel("Key X-Shop-Key").fill("lk_…");
+    await button(page, "Send").click();
+    await page.getByText("characters that headers cannot contain").waitFor();
     await page.getByLabel("Key X-Shop-Key").fill(root.key);
     const me = await send(page);
     expect(await me.innerText()).toMatch(new RegExp(`200.*${root.tenantId}`, "s"));
@@ -131,6 +134,8 @@ describeInBrowser("the API reference", (browser) => {
     await openTryDialog(page, "List events");
     await page.getByLabel("Key X-Shop-Key").fill(key);
     await page.getByLabel("size").fill("5");
+    const total = page.getByLabel("include_total");
+    expect(await total.locator("option").allInnerTexts()).toEqual(["–", "true", "false"]);
     const refused = await send(page);
     expect(await refused.innerText()).toMatch(/403.*requires the permission event:read/s);
     const link = refused.getByRole("link", { name: "permission_denied" });

@@ -151,7 +151,7 @@ interface ParameterInputProps {
 
 function ParameterInput({ parameter, value, onChange }: ParameterInputProps) {
   const { name, required, schema } = parameter;
-  const choices = schema.enum;
+  const choices = schema.type === "boolean" ? ["true", "false"] : schema.enum;
   const [example = ""] = schema.examples ?? schema.items?.examples ?? [];
   const isList = schema.type === "array";
   const note = [parameter.in, isList && "separate with commas", required && "required"];

@@ -17,6 +17,9 @@ export type CallResult =
 
 export async function sendCall(call: SampleCall, key: string): Promise<CallResult> {
   const { method, path, keyHeader, headers, body, form } = call;
+  if (!canBeSent([key, ...Object.values(headers ?? {})])) {
+    return { failure: "The key or a header has characters that headers cannot contain." };
+  }
   const start = performance.now();
   try {
     const response = await fetch(path, {
@@ -36,6 +39,11 @@ export async function sendCall(call: SampleCall, key: string): Promise<CallResul
   } catch {
     return { failure: "The service did not respond. Check that it is running, and try again." };
   }
+}
+
+/** Otherwise the browser reports the same error as for a service that does not respond. */
+function canBeSent(values: readonly string[]): boolean {
+  return values.every((value) => /^[\t -~]*$/.test(value));
 }
 
 const keyPattern = /\b(lk_(?:prv|pub|mgt|ses|non)_)[A-Za-z0-9]{61}\b/g;
