@@ -22,6 +22,8 @@ describeInBrowser("the documentation site", (browser) => {
   it("leads from the overview to a page, its headings and its neighbors", async () => {
     const { page, faults } = await browser.open(docs, { viewport: desktop });
     expect(await page.getByRole("tabpanel").innerText()).toContain("createGuard");
+    const sample = page.getByRole("tabpanel").locator("pre");
+    expect(await sample.evaluate((it) => it.scrollWidth - it.clientWidth)).toBe(0);
     await page.getByRole("main").getByRole("link", { name: "Get started" }).first().click();
     await page.getByRole("heading", { name: "Get started", level: 1 }).waitFor();
     const command = page.locator(".code", { hasText: "npx latchkey demo" });

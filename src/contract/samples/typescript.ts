@@ -61,7 +61,10 @@ export function typeScriptGuard({ origin, key, keyHeader, permission }: SampleCh
     "",
     "// The key that a caller sent to your service.",
     'const callerKey = process.env.CALLER_KEY ?? "";',
-    `const { allowed, reason } = await guard.check(callerKey, ${quote(permission)});`,
+    "const { allowed, reason } = await guard.check(",
+    "  callerKey,",
+    `  ${quote(permission)},`,
+    ");",
     // biome-ignore lint/suspicious/noTemplateCurlyInString: the program contains the template.
     'console.log(allowed ? "allowed" : `denied: ${reason}`);',
     "await guard.close();",
