@@ -110,7 +110,7 @@ describe("the tabs of code samples", () => {
     const rule = { priority: 1, permissions: ["token:read"], transform: "mask", conditions };
     const call = { origin, method: "POST", path: "/sessions/authorize" };
     const [, ...samples] = createSamples({ ...call, body: { nonce: "lk_non_…", rules: [rule] } });
-    const [, authorize] = tabsOf("/docs/tutorials/first-session");
+    const [, , , authorize] = tabsOf("/docs/tutorials/first-session");
     expect(samples).toHaveLength(3);
     for (const { code } of samples) {
       expect(authorize?.text).toContain(code);
@@ -122,7 +122,8 @@ describe("the tabs of code samples", () => {
   });
 
   it.each([
-    ["/docs/tutorials/first-session", 4],
+    ["/docs/get-started", 5],
+    ["/docs/tutorials/first-session", 6],
     ["/docs/guides/rotate-a-key", 3],
     ["/docs/guides/respond-to-a-leaked-key", 2],
     ["/docs/tutorials/gateway", 1],
