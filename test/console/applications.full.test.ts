@@ -5,6 +5,7 @@ import {
   accessibilityViolations,
   button,
   choose,
+  chooseAction,
   expectEventually,
   horizontalOverflow,
   keyWorks,
@@ -57,9 +58,10 @@ describeInBrowser("console application pages", (browser) => {
   });
 
   it("prompts before it discards unsaved changes", async () => {
-    await createApplication("Left", ["token:read"], "private");
-    const { page, faults } = await open("/applications");
-    await page.getByRole("link", { name: "Left" }).click();
+    await createApplication("Left  alone", ["token:read"], "private");
+    const opened = await open("/applications");
+    const { page, faults } = opened;
+    await page.getByRole("link", { name: "Left alone" }).click();
     await button(page, "Edit details").click();
     await page.getByLabel("Name").fill("Not left");
     const dialog = page.getByRole("dialog", { name: "Leave without saving?" });
@@ -73,9 +75,25 @@ describeInBrowser("console application pages", (browser) => {
     await expectEventually(() => page.getByLabel("Name").inputValue(), "Not left");
     await signOut(page);
     await dialog.getByRole("button", { name: "Stay" }).click();
+    // A new key has its own prompt, which does not replace that of the form.
+    await button(page, "Rotate key").click();
+    await page.getByRole("dialog").getByRole("button", { name: "Rotate key" }).click();
+    await readNewKey(opened);
     await menu(page).getByRole("link", { name: "Sessions" }).click();
     await dialog.getByRole("button", { name: "Leave" }).click();
     await page.getByRole("heading", { name: "Sessions", level: 1 }).waitFor();
+
+    // The deletion leaves without a prompt. The label shows the name as it must be typed.
+    await page.goBack();
+    await button(page, "Edit details").click();
+    await page.getByLabel("Name").fill("Not left");
+    await chooseAction(page, "Delete");
+    const label = await page.getByRole("dialog").locator("label").innerText();
+    await page.getByLabel(label).fill(label.replace(/^.*“(.*)”.*$/, "$1"));
+    await button(page, "Delete permanently").click();
+    await page.getByText("Left alone is deleted").waitFor();
+    await page.getByRole("heading", { name: "Applications", level: 1 }).waitFor();
+    await expectEventually(() => page.getByRole("dialog").count(), 0);
     expect(faults).toEqual([]);
   });
 

@@ -13,30 +13,27 @@ interface Guard {
   readonly confirm: Confirm;
 }
 
-/** Undefined if there are no unsaved changes. */
-let guard: Guard | undefined;
+/** The guards that are on, the newest last: a new key can be shown above an unsaved form. */
+const guards: Guard[] = [];
 
 /** For the router: confirms before it leaves unsaved changes. */
 export const guardedNavigate: AroundNavHandler = (navigate, to, options) =>
   leavePage(() => navigate(to, options));
 
-/** Leaves the page. Prompts for confirmation first if there are unsaved changes. */
+/** Leaves the page. First, each guard prompts for confirmation, the newest first. */
 export function leavePage(leave: Leave): void {
-  if (guard) {
-    guard.confirm(leave);
-  } else {
-    leave();
-  }
+  guards.reduce<Leave>((next, guard) => () => guard.confirm(next), leave)();
 }
 
 // Must be registered before the listener of the router.
 addEventListener("popstate", (event) => {
+  const guard = guards.at(-1);
   if (guard) {
     // The browser has already navigated: hide it from the router and restore the URL.
     event.stopImmediatePropagation();
     const target = location.href;
     history.pushState(null, "", guard.here);
-    guard.confirm(() => history.pushState(null, "", target));
+    leavePage(() => history.pushState(null, "", target));
   }
 });
 
@@ -79,10 +76,10 @@ export function LeaveGuard({ isOn, title, children }: LeaveGuardProps) {
 function guardPage(confirm: Confirm): () => void {
   const own: Guard = { here: location.href, confirm };
   const onUnload = (event: BeforeUnloadEvent) => event.preventDefault();
-  guard = own;
+  guards.push(own);
   addEventListener("beforeunload", onUnload);
   return () => {
-    guard = guard === own ? undefined : guard;
+    guards.splice(guards.indexOf(own), 1);
     removeEventListener("beforeunload", onUnload);
   };
 }
