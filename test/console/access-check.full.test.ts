@@ -6,6 +6,7 @@ import { describeInBrowser, type OpenedPage } from "../support/browser/browser.j
 import {
   accessibilityViolations,
   expectEventually,
+  holdRequests,
   horizontalOverflow,
   useConsole,
   waitForFocus,
@@ -76,6 +77,23 @@ describeInBrowser("console access check page", (browser) => {
     await page.getByRole("option").nth(9).waitFor({ state: "attached" });
     await page.keyboard.press("Tab");
     await waitForFocus(clear);
+  });
+
+  it("never chooses an application that was found for an earlier text", async () => {
+    const application = page.getByRole("combobox", { name: "Application" });
+    await application.fill("web");
+    await page.getByRole("option", { name: "Web shop" }).waitFor();
+    const release = await holdRequests(page, "**/ListApplications");
+    await application.fill("another name");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    expect(await application.inputValue()).toBe("another name");
+    release();
+    await application.fill("bootstrap");
+    await page.getByRole("option", { name: "Bootstrap" }).click();
+    await expectEventually(() => new URL(page.url()).search, `?application=${root.applicationId}`);
+    await page.getByRole("link", { name: "Why?" }).click();
+    await expectEventually(() => application.inputValue(), "");
   });
 
   it("shows the rules of an application in order, the deciding rule and a sample", async () => {

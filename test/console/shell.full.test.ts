@@ -92,6 +92,18 @@ describeInBrowser("console shell", (browser) => {
     expect(
       await page.evaluate<string>("location.href + JSON.stringify(history.state)"),
     ).not.toContain(keyOf(shop));
+    await page.route("**/ListApplications", (route) =>
+      route.fulfill({ json: { pagination: { pageSize: 6, next: "rest", incomplete: true } } }),
+    );
+    await search.fill("old shop");
+    await page.getByText("The search stopped before the end of the list").waitFor();
+    await page.unroute("**/ListApplications");
+    await page.route("**/ListApplications", (route) =>
+      route.fulfill({ status: 429, json: { code: "resource_exhausted", message: "Too many." } }),
+    );
+    await search.fill("older shop");
+    await page.getByText("Applications: Too many.").waitFor();
+    await page.unroute("**/ListApplications");
     await search.fill("my key");
     await page.getByRole("option", { name: "My key" }).click();
     await page.getByRole("heading", { level: 1, name: "My key" }).waitFor();

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { useQuery } from "@connectrpc/connect-query";
 import { keepPreviousData } from "@tanstack/react-query";
 import { CircleHelp } from "lucide-react";
-import { type ReactNode, useMemo, useState } from "react";
+import { type ReactNode, useEffect, useMemo, useState } from "react";
 import { useSearchParams } from "wouter";
 import {
   AccessService,
@@ -29,6 +29,13 @@ export default function AccessCheckPage() {
   const { may } = useSignedInKey();
   const [params, setParams] = useSearchParams();
   const [chosen, setChosen] = useState(() => firstChoice(params, may));
+  const search = params.toString();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only another URL, for example of a link in the menu, replaces the subject.
+  useEffect(() => {
+    if (search !== new URLSearchParams(queryStringOf(chosen)).toString()) {
+      choose(firstChoice(params, may));
+    }
+  }, [search]);
   const [query, setQuery] = useState(emptyQuery);
   const request = useMemo(() => requestOf(query, chosen.key), [query, chosen.key]);
   const found = useFieldErrors(CheckAccessRequestSchema, request);
@@ -70,7 +77,7 @@ export default function AccessCheckPage() {
 
 /** A key never goes into the URL. */
 function queryStringOf({ by, applicationId, sessionId }: ChosenSubject): Record<string, string> {
-  if (by === "application" && applicationId !== "") {
+  if (by === "application" && isId(applicationId)) {
     return { application: applicationId };
   }
   return by === "session" && isId(sessionId) ? { session: sessionId } : {};

@@ -1,13 +1,10 @@
-import { useQuery } from "@connectrpc/connect-query";
-import { keepPreviousData } from "@tanstack/react-query";
-import { useEffect, useMemo, useState } from "react";
-import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { useEffect, useState } from "react";
+import { problemOf } from "../../../src/contract/problem-report.js";
 import { isId } from "../../../src/lib/uuid-text.js";
-import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { Combobox } from "../ui/combobox.js";
-import { useDebounced } from "../ui/hooks.js";
 import { shortId } from "./application-display.js";
 import { useApplicationName } from "./application-names.js";
+import { useApplicationSearch } from "./application-search.js";
 
 interface ApplicationFieldProps {
   readonly label: string;
@@ -29,7 +26,7 @@ export function ApplicationField({ label, value, hint, type, onChange }: Applica
   const [typed, setTyped] = useState<string>();
   const text = typed ?? chosen;
   const isTyping = text !== chosen && text.trim() !== "";
-  const suggestions = useSuggestions(isTyping ? text : "", type);
+  const found = useApplicationSearch(isTyping ? text : "", { size: maxSuggestions, type });
   // biome-ignore lint/correctness/useExhaustiveDependencies: another choice replaces the text.
   useEffect(() => setTyped(undefined), [value]);
 
@@ -41,39 +38,18 @@ export function ApplicationField({ label, value, hint, type, onChange }: Applica
     }
   }
 
-  const message = isTyping ? "Choose an application from the list." : hint;
+  const message = !isTyping
+    ? hint
+    : found.isIncomplete
+      ? "The search stopped before the end of the list. Choose an application or enter an ID."
+      : "Choose an application from the list.";
   return (
     <Combobox
       label={label}
       {...(message !== undefined && { hint: message })}
+      errors={found.error === undefined ? [] : [problemOf(found.error).detail]}
       placeholder="Name or ID"
-      suggestions={suggestions}
-      text={text}
-      onText={write}
-      onChoose={(id) => {
-        setTyped(undefined);
-        onChange(id);
-      }}
-    />
-  );
-}
-
-function useSuggestions(text: string, type: string | undefined) {
-  const { may } = useSignedInKey();
-  const q = useDebounced(text.trim());
-  const { data } = useQuery(
-    ApplicationService.method.listApplications,
-    { size: maxSuggestions, ...(q !== "" && { q }), ...(type && { type }) },
-    {
-      enabled: may("application:read"),
-      // The text may be a key, which must not stay in the cache.
-      gcTime: 0,
-      placeholderData: keepPreviousData,
-    },
-  );
-  return useMemo(
-    () =>
-      (data?.data ?? []).map(({ id, name }) => ({
+      suggestions={found.applications.map(({ id, name }) => ({
         value: id,
         label: name,
         details: (
@@ -81,7 +57,13 @@ function useSuggestions(text: string, type: string | undefined) {
             {name} <code className="muted">{shortId(id)}</code>
           </>
         ),
-      })),
-    [data],
+      }))}
+      text={text}
+      onText={write}
+      onChoose={(id) => {
+        setTyped(undefined);
+        onChange(id);
+      }}
+    />
   );
 }

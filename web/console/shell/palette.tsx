@@ -1,8 +1,6 @@
 import { Combobox, createListCollection } from "@ark-ui/react/combobox";
 import { Dialog } from "@ark-ui/react/dialog";
 import { Portal } from "@ark-ui/react/portal";
-import { useQuery } from "@connectrpc/connect-query";
-import { keepPreviousData } from "@tanstack/react-query";
 import {
   AppWindow,
   BookOpen,
@@ -19,16 +17,18 @@ import { type ReactNode, useState } from "react";
 import { useLocation } from "wouter";
 import {
   type Application,
-  ApplicationService,
   ListApplicationsRequestSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { maxLengthOf } from "../../../src/contract/fields.js";
+import { problemOf } from "../../../src/contract/problem-report.js";
 import { chooseTheme, chosenTheme, themes } from "../../common/theme.js";
+import { mayContainAnyKey } from "../applications/application-query.js";
+import { useApplicationSearch } from "../applications/application-search.js";
 import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { iconSize } from "../ui/buttons.js";
 import { Badge, Kbd } from "../ui/display.js";
-import { useDebounced } from "../ui/hooks.js";
 import { copyText } from "../ui/toast.js";
+import { containsWords } from "../ui/words.js";
 import { themeNames } from "./account-menu.js";
 import { pagesFor } from "./pages.js";
 
@@ -49,9 +49,25 @@ interface Command {
 /** Finds applications, goes to pages and runs actions. The text is never in the URL. */
 export default function Palette({ close, openShortcuts }: PaletteProps) {
   const [text, setText] = useState("");
-  const found = useApplications(text);
-  const commands = [...found.commands, ...matching(useCommands(openShortcuts), text)];
+  const [, navigate] = useLocation();
+  const found = useApplicationSearch(text, { size: maxApplications });
+  const commands = [
+    ...found.applications.map((application) => commandFor(application, navigate)),
+    ...(found.isIncomplete && !mayContainAnyKey(text) ? [continueIn(navigate, text)] : []),
+    ...matching(useCommands(openShortcuts), text),
+  ];
   const collection = createListCollection({ items: commands });
+
+  const message =
+    found.error !== undefined
+      ? `Applications: ${problemOf(found.error).detail}`
+      : found.isIncomplete
+        ? "The search stopped before the end of the list of applications."
+        : commands.length > 0
+          ? undefined
+          : found.isLoading
+            ? "Searching…"
+            : "Nothing matches.";
 
   function run(value: string | undefined): void {
     const command = commands.find((candidate) => candidate.value === value);
@@ -105,9 +121,9 @@ export default function Palette({ close, openShortcuts }: PaletteProps) {
                 ))}
               </Combobox.Content>
             </Combobox.Root>
-            {commands.length === 0 && (
+            {message !== undefined && (
               <p role="status" className="palette-empty">
-                {found.isLoading ? "Searching…" : "Nothing matches."}
+                {message}
               </p>
             )}
             <p className="palette-footer" aria-hidden>
@@ -122,6 +138,7 @@ export default function Palette({ close, openShortcuts }: PaletteProps) {
 }
 
 const groups = ["Applications", "Pages", "Actions"] as const;
+const maxApplications = 6;
 const maxSearch = maxLengthOf(ListApplicationsRequestSchema.field.q);
 
 interface GroupProps {
@@ -144,27 +161,6 @@ function Group({ title, commands }: GroupProps) {
   );
 }
 
-const maxApplications = 6;
-
-/** The newest applications, or those that match. Until they are found, those known that match. */
-function useApplications(text: string) {
-  const { may } = useSignedInKey();
-  const [, navigate] = useLocation();
-  const q = useDebounced(text.trim());
-  const { data, isFetching, isPlaceholderData } = useQuery(
-    ApplicationService.method.listApplications,
-    { size: maxApplications, order: "newest", ...(q !== "" && { q }) },
-    // The text may be a key, which must not stay in the cache.
-    { enabled: may("application:read"), placeholderData: keepPreviousData, gcTime: 0 },
-  );
-  const isStale = isPlaceholderData || q !== text.trim();
-  const commands = (data?.data ?? []).map((application) => commandFor(application, navigate));
-  return {
-    commands: isStale ? matching(commands, text) : commands,
-    isLoading: isStale || isFetching,
-  };
-}
-
 function commandFor({ id, name, type }: Application, navigate: (to: string) => void): Command {
   return {
     value: id,
@@ -173,6 +169,17 @@ function commandFor({ id, name, type }: Application, navigate: (to: string) => v
     group: "Applications",
     details: <Badge>{type}</Badge>,
     run: () => navigate(`/applications/${id}`),
+  };
+}
+
+/** Opens the list, where a search that stopped can go on. */
+function continueIn(navigate: (to: string) => void, text: string): Command {
+  return {
+    value: "continue",
+    label: `Search for “${text.trim()}” in Applications`,
+    icon: Search,
+    group: "Applications",
+    run: () => navigate(`/applications?${new URLSearchParams({ q: text.trim() })}`),
   };
 }
 
@@ -221,9 +228,5 @@ function openTab(path: string): void {
 
 /** Every word must occur in the label or the group. */
 function matching(commands: readonly Command[], text: string): readonly Command[] {
-  const words = text.toLowerCase().split(/\s+/);
-  return commands.filter(({ label, group }) => {
-    const searched = `${label} ${group}`.toLowerCase();
-    return words.every((word) => searched.includes(word));
-  });
+  return commands.filter(({ label, group }) => containsWords(`${label} ${group}`, text));
 }
