@@ -262,11 +262,15 @@ describeInBrowser("console list of 10,000 applications", (browser) => {
     await page.getByRole("dialog").waitFor({ state: "detached" });
     expect(await page.content()).not.toContain("lk_");
 
+    await page.getByLabel("Select Web shop", { exact: true }).focus();
     const [, , third] = await Promise.all(
       ["Old one", "Old two", "Old three"].map((name) =>
         api.createApplication(root.key, { name, type: "private", permissions: ["token:read"] }),
       ),
     );
+    // The rows above are new.
+    await application("Old three").waitFor();
+    await waitForFocus(page.getByLabel("Select Web shop", { exact: true }));
     await select("Old one");
     await select("Old two");
     await select("Old three");

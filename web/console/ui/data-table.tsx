@@ -65,7 +65,7 @@ const skeletonRows = 6;
 
 /** The one table: sticky header, sorting, selection, row links, and cards on phones. Long lists render only visible rows. */
 export function DataTable<Row>(props: DataTableProps<Row>) {
-  const { label, columns, selection, isLoading = false, empty, rowAt } = props;
+  const { label, columns, selection, isLoading = false, empty, rowAt, keyOf } = props;
   const isWaiting = isLoading && props.count === 0;
   const count = isWaiting ? skeletonRows : props.count;
   const body = useRef<HTMLTableSectionElement>(null);
@@ -73,6 +73,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   if (count === 0) {
     return empty;
   }
+  const keys = new Set<string | number>();
   const tracks = columns.map(({ width = "minmax(0, 1fr)" }) => width);
   return (
     <table
@@ -84,15 +85,14 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     >
       <Head {...props} />
       <tbody ref={body} style={style}>
-        {items.map(({ index, ...place }) => (
-          <TableRow
-            key={index}
-            table={props}
-            row={isWaiting ? undefined : rowAt(index)}
-            index={index}
-            {...place}
-          />
-        ))}
+        {items.map(({ index, ...place }) => {
+          const row = isWaiting ? undefined : rowAt(index);
+          const id = row && keyOf(row);
+          // A row keeps the focus when rows appear above it. While a list is refetched, two pages may have the same row.
+          const key = id === undefined || keys.has(id) ? index : id;
+          keys.add(key);
+          return <TableRow key={key} table={props} row={row} index={index} {...place} />;
+        })}
       </tbody>
     </table>
   );
