@@ -76,7 +76,7 @@ function queriesAffectedBy({ kind, target }: Event, applicationId: string): Quer
 /** Longer lists are not refetched: each page takes a call. */
 const maxRefetchedPages = 5;
 
-export function hasFewPages({ state: { data } }: { readonly state: { readonly data?: unknown } }) {
+function hasFewPages({ state: { data } }: { readonly state: { readonly data?: unknown } }) {
   const { pages = [] } = (data ?? {}) as Partial<InfiniteData<unknown>>;
   return pages.length <= maxRefetchedPages;
 }

@@ -1,13 +1,12 @@
-import { useInfiniteQuery } from "@connectrpc/connect-query";
-import { keepPreviousData } from "@tanstack/react-query";
+import { createConnectQueryKey, useTransport } from "@connectrpc/connect-query";
+import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-query";
 import { SearchX, Timer, Trash2 } from "lucide-react";
-import { type ReactNode, useEffect, useMemo, useState } from "react";
+import { type ReactNode, useEffect, useRef, useState } from "react";
 import { type Session, SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
 import { ApplicationLink, shortId } from "../applications/application-display.js";
 import { BulkDialog } from "../bulk/bulk-dialog.js";
 import { SelectionBar } from "../bulk/selection-bar.js";
 import { ListSummary, LoadMore, summarize } from "../lists/list-summary.js";
-import { hasFewPages } from "../live/refresh.js";
 import { useClient } from "../sign-in/connection.js";
 import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { Button, ButtonLink } from "../ui/buttons.js";
@@ -18,6 +17,7 @@ import { useRefresh } from "../ui/hooks.js";
 import { Problem } from "../ui/page.js";
 import { TimeAgo, TimeLeft } from "../ui/time.js";
 import { StateBadge } from "./session-display.js";
+import { type LoadedSessions, nothingLoaded, pageSize, refreshSessions } from "./session-pages.js";
 
 interface SessionListProps {
   readonly filter: SessionFilter;
@@ -58,7 +58,15 @@ export function SessionList({ filter, actions, clear, open }: SessionListProps) 
       <ListSummary
         text={
           sessions &&
-          summarize({ count: sessions.length, total, hasMore: hasNextPage }, "open session")
+          summarize(
+            // Rows that are not visible may be out of date.
+            {
+              count: Math.min(sessions.length, total ?? sessions.length),
+              total,
+              hasMore: hasNextPage,
+            },
+            "open session",
+          )
         }
       >
         {actions}
@@ -71,6 +79,7 @@ export function SessionList({ filter, actions, clear, open }: SessionListProps) 
         rowAt={(index) => shown[index]}
         keyOf={({ session }) => session.id}
         onOpen={({ session }) => open(session.id)}
+        onRange={query.setVisible}
         isLoading={!sessions && !error}
         empty={sessions && <NoSessions filter={filter} clear={clear} />}
         {...(may("session:delete") && {
@@ -245,30 +254,61 @@ interface SessionFilter {
   readonly state?: string | undefined;
 }
 
-const size = 50;
-
 /** Opening a session records no event, so the list is also read at intervals. */
 const refreshMs = 3_000;
 
 /** The open sessions, newest first. */
 function useSessions({ applicationId, authorizedBy, state }: SessionFilter) {
-  const { data, ...query } = useInfiniteQuery(
-    SessionService.method.listSessions,
-    {
-      size,
-      includeTotal: true,
-      start: undefined,
-      ...(applicationId !== undefined && { applicationId }),
-      ...(authorizedBy !== undefined && { authorizedBy }),
-      ...(state !== undefined && { state }),
+  const transport = useTransport();
+  const client = useClient(SessionService);
+  const queries = useQueryClient();
+  const visible = useRef<readonly [number, number]>([0, 0]);
+  const request = {
+    size: pageSize,
+    includeTotal: true,
+    ...(applicationId !== undefined && { applicationId }),
+    ...(authorizedBy !== undefined && { authorizedBy }),
+    ...(state !== undefined && { state }),
+  };
+  const queryKey = createConnectQueryKey({
+    schema: SessionService.method.listSessions,
+    input: request,
+    transport,
+    cardinality: "infinite",
+  });
+  const { data, error, isPlaceholderData, refetch } = useQuery({
+    queryKey,
+    queryFn: ({ signal }) =>
+      refreshSessions(queries.getQueryData<LoadedSessions>(queryKey) ?? nothingLoaded, {
+        visible: visible.current,
+        fetchPage: (start) =>
+          client.listSessions({ ...request, ...(start !== undefined && { start }) }, { signal }),
+      }),
+    refetchInterval: refreshMs,
+    placeholderData: keepPreviousData,
+    // Rows are compared by their ids.
+    structuralSharing: false,
+  });
+  const { sessions, total, limit = pageSize, hasMore = false } = data ?? {};
+  return {
+    sessions,
+    total,
+    error,
+    isPlaceholderData,
+    hasNextPage: hasMore,
+    isFetchingNextPage: hasMore && (sessions?.length ?? 0) < limit,
+    async fetchNextPage() {
+      // A running refresh has the old limit.
+      await queries.cancelQueries({ queryKey });
+      queries.setQueryData<LoadedSessions>(
+        queryKey,
+        (now) => now && { ...now, limit: now.limit + pageSize },
+      );
+      await refetch();
     },
-    {
-      pageParamKey: "start",
-      getNextPageParam: ({ pagination }) => pagination?.next,
-      refetchInterval: (query) => hasFewPages(query) && refreshMs,
-      placeholderData: keepPreviousData,
+    /** The rows to keep up to date. */
+    setVisible(first: number, last: number) {
+      visible.current = [first, last];
     },
-  );
-  const sessions = useMemo(() => data?.pages.flatMap((page) => page.data), [data]);
-  return { ...query, sessions, total: data?.pages[0]?.pagination?.totalItems };
+  };
 }
