@@ -240,6 +240,13 @@ describeInBrowser("console application fields", (browser) => {
     await page.getByRole("heading", { name: "Lasting 2" }).waitFor();
     expect(await readExpiry()).toMatchObject({ seconds: before.seconds, nanos: 123_000_000 });
 
+    const key = page.getByRole("region", { name: "Keys" }).getByRole("row", { name: /current/ });
+    await key.getByText("in 7 days").waitFor();
+    await page.getByRole("link", { name: "Applications" }).first().click();
+    await page.getByRole("tab", { name: "Expiring soon" }).click();
+    await page.getByText(/^\d applications? expires? within 30 days$/).waitFor();
+    await page.getByRole("link", { name: "Lasting 2" }).click();
+
     await button(page, "Edit details").click();
     const date = page.getByLabel("Date and time (local)");
     await date.fill("2020-01-01T00:00");

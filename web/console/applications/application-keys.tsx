@@ -1,3 +1,4 @@
+import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
 import { useQuery } from "@connectrpc/connect-query";
 import { KeyRound, RotateCw } from "lucide-react";
 import { useState } from "react";
@@ -44,7 +45,11 @@ export function ApplicationKeys({ application, onRotate }: ApplicationKeysProps)
     },
     { title: "Created", width: "112px", cell: ({ createdAt }) => <TimeAgo at={createdAt} /> },
     { title: "Last used", width: "112px", cell: ({ lastUsedAt }) => <TimeAgo at={lastUsedAt} /> },
-    { title: "Expires", width: "236px", cell: ({ expiresAt }) => <ExpiryTime at={expiresAt} /> },
+    {
+      title: "Expires",
+      width: "236px",
+      cell: (key) => <ExpiryTime at={expiryOf(key, application)} />,
+    },
     ...(mayUpdate
       ? [
           {
@@ -99,6 +104,13 @@ export function ApplicationKeys({ application, onRotate }: ApplicationKeysProps)
       )}
     </section>
   );
+}
+
+/** A key stops working when it expires or when its application does. */
+function expiryOf(key: ApplicationKey, application: Application): Timestamp | undefined {
+  return [key.expiresAt, application.expiresAt]
+    .filter((at) => at !== undefined)
+    .sort((one, other) => timestampMs(one) - timestampMs(other))[0];
 }
 
 interface KeyNameProps {

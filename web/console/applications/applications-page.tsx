@@ -126,7 +126,7 @@ function Applications({ params, onChange, onClear }: ApplicationsProps) {
 
 function summaryOf(
   { count, stopped }: ApplicationRows,
-  { order }: ListParams,
+  { view, order, expires }: ListParams,
   isFiltered: boolean,
 ) {
   if (count === undefined) {
@@ -135,10 +135,14 @@ function summaryOf(
   if (stopped) {
     return `${formatNumber(count)} found so far. The search stopped before the end of the list.`;
   }
-  const isPartial = order === "expires_at";
-  return [countOf(count, "application"), isPartial && "with an expiry", isFiltered && "found"]
-    .filter(Boolean)
-    .join(" ");
+  const applications = countOf(count, "application");
+  if (isFiltered) {
+    return `${applications} found`;
+  }
+  if (view === "expiring") {
+    return `${applications} ${count === 1 ? "expires" : "expire"} within ${expires} days`;
+  }
+  return order === "expires_at" ? `${applications} with an expiry` : applications;
 }
 
 interface NoMatchesProps {
