@@ -1,5 +1,4 @@
 import { useState } from "react";
-import { useLocation } from "wouter";
 import {
   type Application,
   ApplicationService,
@@ -18,16 +17,19 @@ interface ApplicationDialogProps {
   onClose(): void;
 }
 
+interface DeleteDialogProps extends ApplicationDialogProps {
+  onDeleted(): void;
+}
+
 /** Deletes an application after its name was typed. */
-export function DeleteDialog({ application, onClose }: ApplicationDialogProps) {
+export function DeleteDialog({ application, onDeleted, onClose }: DeleteDialogProps) {
   const { id, name, version: ifMatch } = application;
   const [typed, setTyped] = useState("");
-  const [, navigate] = useLocation();
   const applications = useClient(ApplicationService);
   const refresh = useRefresh();
   async function remove(): Promise<void> {
     await applications.deleteApplication({ id, ifMatch });
-    navigate("/applications", { replace: true });
+    onDeleted();
     toast({ title: `${name} is deleted` });
     refresh();
   }

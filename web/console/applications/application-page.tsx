@@ -11,6 +11,8 @@ import {
   Trash2,
 } from "lucide-react";
 import { type ReactNode, useState } from "react";
+import { flushSync } from "react-dom";
+import { useLocation } from "wouter";
 import {
   type Application,
   ApplicationService,
@@ -54,6 +56,7 @@ function FoundApplication({ id }: ApplicationPageProps) {
   );
   const [section, setSection] = useState<string>();
   const [dialog, setDialog] = useState<DialogName>();
+  const [, navigate] = useLocation();
   if (!isId(id) || (!application && error?.code === Code.NotFound)) {
     return <ApplicationNotFound />;
   }
@@ -64,12 +67,18 @@ function FoundApplication({ id }: ApplicationPageProps) {
       </Page>
     );
   }
+  function leave(): void {
+    // The changes of a deleted application cannot be saved: remove the leave guard first.
+    flushSync(() => setSection(undefined));
+    navigate("/applications", { replace: true });
+  }
+
   const sections = { application, editing: { section, setSection } };
   const dialogProps = { application, onClose: () => setDialog(undefined) };
   const dialogs: Readonly<Record<DialogName, ReactNode>> = {
     rotate: <RotateDialog {...dialogProps} />,
     disable: <DisableDialog {...dialogProps} />,
-    delete: <DeleteDialog {...dialogProps} />,
+    delete: <DeleteDialog {...dialogProps} onDeleted={leave} />,
   };
   return (
     <Page
