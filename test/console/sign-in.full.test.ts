@@ -101,6 +101,22 @@ describeInBrowser("console sign-in and permissions", (browser) => {
     expect([...first.faults, ...second.faults]).toEqual([]);
   });
 
+  it("forgets a stored key when the user signs in with another one", async () => {
+    const admin = await createAdmin();
+    const opened = await browser.open(`${server.url}/console/me`);
+    const { page } = opened;
+    await page.getByLabel("Remember until this tab is closed").check();
+    await signIn(opened, root.key);
+    await page.route("**/WhoAmI", (route) =>
+      route.fulfill({ status: 429, json: { code: "resource_exhausted", message: "Too many." } }),
+    );
+    await page.reload();
+    await page.getByText("Too many.").waitFor();
+    await page.unroute("**/WhoAmI");
+    await signIn(opened, keyOf(admin));
+    await expectEventually(async () => (await readStorage(page)).tab, "{}");
+  });
+
   it("shows changes from another tab", async () => {
     const watcher = await open("/sessions");
     await watcher.page.getByText("Live", { exact: true }).waitFor();

@@ -133,6 +133,9 @@ function KeyForm({ signIn, firstProblem }: KeyFormProps) {
       await signIn(key);
       if (isRemembered) {
         storedKey.write(key);
+      } else {
+        // An earlier key that could not be tried, for example during an outage.
+        storedKey.remove();
       }
     } catch (error) {
       setProblem(error);
