@@ -93,7 +93,15 @@ describeInBrowser("console list of 10,000 applications", (browser) => {
       "JSON.stringify([location.href, history.state, { ...localStorage }, { ...sessionStorage }])",
     );
     expect(stored).not.toContain("lk_");
-    await search("");
+    await button(page, "Clear search").click();
+    await waitForFocus(page.getByRole("searchbox", { name: "Search" }));
+    const otherTab = await openSignedIn(
+      browser,
+      `${page.url()}?q=${shopKey}&type=public`,
+      root.key,
+    );
+    await expectEventually(() => new URL(otherTab.page.url()).search, "?type=public");
+    await otherTab.page.context().close();
     await button(page, "Filter").click();
     await page.getByLabel("External ID").fill(shopKey);
     await page.getByText("contains a key, and keys must not be in URLs").waitFor();
@@ -129,6 +137,7 @@ describeInBrowser("console list of 10,000 applications", (browser) => {
     await page.getByLabel("External ID").fill("svc-1");
     await page.keyboard.press("Escape");
     await button(page, "Remove filter External ID").click();
+    await waitForFocus(button(page, "Filter"));
     await expectEventually(() => new URL(page.url()).search, "?q=SERVICE+77&type=public");
     const otherTab = await openSignedIn(browser, page.url(), root.key);
     await otherTab.page.getByText(found).waitFor();
@@ -137,10 +146,12 @@ describeInBrowser("console list of 10,000 applications", (browser) => {
     await otherTab.page.goBack();
     await button(otherTab.page, "Remove filter Type").waitFor();
     await button(otherTab.page, "Clear all").click();
+    await waitForFocus(button(otherTab.page, "Filter"));
     await choose(otherTab.page, "Sort", "Name");
     await otherTab.page.getByRole("row").nth(1).getByText("Billing api 1000").waitFor();
     await expectEventually(() => new URL(otherTab.page.url()).search, "?order=name");
     await otherTab.page.getByRole("tab", { name: "Expiring soon" }).click();
+    await otherTab.page.getByText("0 applications expire within 30 days").waitFor();
     await otherTab.page.getByText("Nothing expires in the next 30 days").waitFor();
     await otherTab.page.getByRole("tab", { name: "Unused" }).click();
     await otherTab.page.getByText("10,000 applications").waitFor();

@@ -79,6 +79,7 @@ interface SearchFieldProps {
 
 function SearchField({ search, onChange }: SearchFieldProps) {
   const [text, setText] = useState(search);
+  const input = useRef<HTMLInputElement>(null);
   // Keep a trailing space while the user types.
   useEffect(() => setText((now) => (now.trim() === search ? now : search)), [search]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: only the typed text matters.
@@ -93,6 +94,7 @@ function SearchField({ search, onChange }: SearchFieldProps) {
     <div className="search-field">
       <Search size={16} className="muted" aria-hidden />
       <input
+        ref={input}
         type="search"
         aria-label="Search"
         placeholder="Name, description, ID or key"
@@ -102,7 +104,16 @@ function SearchField({ search, onChange }: SearchFieldProps) {
         value={text}
         onChange={({ target }) => setText(target.value)}
       />
-      {text !== "" && <IconButton icon={X} label="Clear search" onClick={() => setText("")} />}
+      {text !== "" && (
+        <IconButton
+          icon={X}
+          label="Clear search"
+          onClick={() => {
+            setText("");
+            input.current?.focus();
+          }}
+        />
+      )}
     </div>
   );
 }

@@ -1,5 +1,5 @@
 import { ListFilter, X } from "lucide-react";
-import { Fragment, type ReactNode } from "react";
+import { Fragment, type ReactNode, useRef } from "react";
 import { Button } from "../ui/buttons.js";
 import { Popover } from "../ui/popover.js";
 import type { Filter } from "./filters.js";
@@ -20,11 +20,19 @@ export function FilterBar<Name extends string>(props: FilterBarProps<Name>) {
   const { filters, values, onChange, onClear, children } = props;
   const change = (name: Name, value: string, options?: ChangeOptions) =>
     onChange({ [name]: value } as Record<Name, string>, options);
+  // The buttons that remove filters disappear with them.
+  const filterButton = useRef<HTMLButtonElement>(null);
+  const focus = () => filterButton.current?.focus();
   const chosen = filters.filter(({ name }) => values[name] !== "");
+  const filterTrigger = (
+    <Button ref={filterButton} icon={ListFilter}>
+      Filter
+    </Button>
+  );
   return (
     <search className="filter-area">
       <div className="filter-bar">
-        <Popover title="Filters" trigger={<Button icon={ListFilter}>Filter</Button>}>
+        <Popover title="Filters" trigger={filterTrigger}>
           <div className="filter-fields">
             {filters.map(({ name, label, field }) => (
               <Fragment key={name}>
@@ -48,14 +56,24 @@ export function FilterBar<Name extends string>(props: FilterBarProps<Name>) {
               <button
                 type="button"
                 aria-label={`Remove filter ${label}`}
-                onClick={() => change(name, "")}
+                onClick={() => {
+                  change(name, "");
+                  focus();
+                }}
               >
                 <X size={12} aria-hidden />
               </button>
             </li>
           ))}
           <li>
-            <Button tone="quiet" size="small" onClick={onClear}>
+            <Button
+              tone="quiet"
+              size="small"
+              onClick={() => {
+                onClear();
+                focus();
+              }}
+            >
               Clear all
             </Button>
           </li>

@@ -1,4 +1,4 @@
-import { useMemo } from "react";
+import { useEffect, useMemo } from "react";
 import { useSearchParams } from "wouter";
 
 export interface ChangeOptions {
@@ -23,12 +23,19 @@ export function useListParams<Params extends object>({
   const [parameters, setParameters] = useSearchParams();
   const search = parameters.toString();
   const params = useMemo(() => read(new URLSearchParams(search)), [search, read]);
+  const query = (values: Params) =>
+    new URLSearchParams(Object.entries(write(values)).filter(([, value]) => value !== ""));
+  const shown = query(params).toString();
+  // Ignored values, which may be keys, do not stay in the URL.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only a new query string matters.
+  useEffect(() => {
+    if (shown !== search) {
+      setParameters(shown, { replace: true });
+    }
+  }, [shown, search]);
   function change(changed: Partial<Params>, options: ChangeOptions = {}): void {
     // Typed text is debounced: other filters may have changed since.
-    setParameters((now) => {
-      const next = Object.entries(write({ ...read(now), ...changed }));
-      return Object.fromEntries(next.filter(([, value]) => value !== ""));
-    }, options);
+    setParameters((now) => query({ ...read(now), ...changed }), options);
   }
   return [params, change];
 }
