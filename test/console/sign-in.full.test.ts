@@ -151,7 +151,7 @@ describeInBrowser("console sign-in and permissions", (browser) => {
 
   it("shows the first steps to a key without permissions, and stops calling after it is deleted", async () => {
     const viewer = await api.createApplication(root.key, {
-      name: "Viewer",
+      name: "🔭 Viewer",
       type: "private",
       permissions: ["token:read"],
       expiresAt: timestampFromMs(Date.now() + 4 * hour),
@@ -160,6 +160,7 @@ describeInBrowser("console sign-in and permissions", (browser) => {
     await page.clock.install();
     await signIn({ page, faults }, keyOf(viewer));
     await page.getByRole("heading", { name: "My key" }).waitFor();
+    expect(await page.locator(".avatar").textContent()).toBe("🔭");
     await page.getByRole("link", { name: "Overview" }).click();
     const started = page.getByRole("region", { name: "Getting started" });
     await started.getByRole("link", { name: "Start the guided demo" }).waitFor();

@@ -159,7 +159,7 @@ function AccountButton(props: AccountButtonProps) {
     <button {...props} type="button" className="account-button" aria-haspopup="menu">
       <span className="visually-hidden">Account:</span>
       <span className="avatar" aria-hidden>
-        {me.name.slice(0, 1).toUpperCase()}
+        {[...me.name][0]?.toUpperCase()}
       </span>
       <span>
         <strong>{me.name}</strong>
