@@ -175,6 +175,27 @@ describeInBrowser("console application pages", (browser) => {
     await page.getByText("Your key is no longer valid").waitFor();
   });
 
+  it("shows the new keys of several applications after the key in use is refused", async () => {
+    const admin = await createApplication("Rotator", [
+      ...["application:read", "application:update", "event:read"],
+    ]);
+    await createApplication("Rotated", ["token:read"], "private");
+    const { page, faults } = await open("/applications?q=rotated", admin.key);
+    await page.getByLabel("Select Rotated").check();
+    await button(page, "Rotate keys").click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByRole("button", { name: "Rotate keys" }).click();
+    await page.getByText("1 rotated.").waitFor();
+    await api.disableApplication(root.key, { id: admin.id });
+    await page.getByRole("heading", { name: "Sign in", includeHidden: true }).waitFor();
+    const key = (await dialog.locator("code").textContent()) ?? "";
+    expect(await isValidKey(key)).toBe(true);
+    await button(page, "I have stored the keys").click();
+    await page.getByText("Your key is no longer valid").waitFor();
+    expect(await page.content()).not.toContain(key);
+    expect(faults).toEqual([]);
+  });
+
   it("hides actions that the key has no permission for", async () => {
     const { key } = await createApplication("Reader", ["application:read"]);
     const { page } = await open(`/applications/${root.applicationId}`, key);

@@ -4,6 +4,7 @@ import { createRoot } from "react-dom/client";
 import { Redirect, Route, Router, Switch } from "wouter";
 import { applyTheme } from "../common/theme.js";
 import { NewKeyProvider } from "./applications/new-key.js";
+import { UnstoredKeysProvider } from "./bulk/unstored-keys.js";
 import { home } from "./shell/pages.js";
 import { Shell } from "./shell/shell.js";
 import { RequireSignIn } from "./sign-in/sign-in.js";
@@ -37,39 +38,41 @@ function App() {
     <Router base="/console" aroundNav={guardedNavigate}>
       <OutageNotice />
       <NewKeyProvider>
-        <RequireSignIn>
-          <Shell>
-            <Suspense fallback={<PageSkeleton />}>
-              <Switch>
-                <Route path="/applications" component={ApplicationsPage} />
-                <Route path="/applications/new" component={NewApplicationPage} />
-                <Route path="/applications/:id">
-                  {({ id }) => <ApplicationPage key={id} id={id} />}
-                </Route>
-                <Route path="/sessions" component={SessionsPage} />
-                <Route path="/sessions/try" component={TrySessionPage} />
-                <Route path="/why" component={AccessCheckPage} />
-                <Route path="/activity" component={ActivityPage} />
-                <Route path="/me" component={MePage} />
-                <Route path={home} component={OverviewPage} />
-                <Route path="/">
-                  <Redirect to={home} replace />
-                </Route>
-                <Route>
-                  <Page title="Page not found">
-                    <EmptyState
-                      icon={Compass}
-                      title="There is no page at this address"
-                      action={<ButtonLink href={home}>Go to the start page</ButtonLink>}
-                    >
-                      The address may be mistyped, or the page has moved.
-                    </EmptyState>
-                  </Page>
-                </Route>
-              </Switch>
-            </Suspense>
-          </Shell>
-        </RequireSignIn>
+        <UnstoredKeysProvider>
+          <RequireSignIn>
+            <Shell>
+              <Suspense fallback={<PageSkeleton />}>
+                <Switch>
+                  <Route path="/applications" component={ApplicationsPage} />
+                  <Route path="/applications/new" component={NewApplicationPage} />
+                  <Route path="/applications/:id">
+                    {({ id }) => <ApplicationPage key={id} id={id} />}
+                  </Route>
+                  <Route path="/sessions" component={SessionsPage} />
+                  <Route path="/sessions/try" component={TrySessionPage} />
+                  <Route path="/why" component={AccessCheckPage} />
+                  <Route path="/activity" component={ActivityPage} />
+                  <Route path="/me" component={MePage} />
+                  <Route path={home} component={OverviewPage} />
+                  <Route path="/">
+                    <Redirect to={home} replace />
+                  </Route>
+                  <Route>
+                    <Page title="Page not found">
+                      <EmptyState
+                        icon={Compass}
+                        title="There is no page at this address"
+                        action={<ButtonLink href={home}>Go to the start page</ButtonLink>}
+                      >
+                        The address may be mistyped, or the page has moved.
+                      </EmptyState>
+                    </Page>
+                  </Route>
+                </Switch>
+              </Suspense>
+            </Shell>
+          </RequireSignIn>
+        </UnstoredKeysProvider>
       </NewKeyProvider>
     </Router>
   );

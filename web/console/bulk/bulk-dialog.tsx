@@ -5,6 +5,7 @@ import { Dialog } from "../ui/dialog.js";
 import { LeaveGuard } from "../ui/leave-guard.js";
 import { BulkResults, failedOf, succeededOf } from "./bulk-results.js";
 import { type Act, type BulkItem, type BulkResult, runBulk } from "./run-bulk.js";
+import { useUnstoredKeys } from "./unstored-keys.js";
 import "./bulk.css";
 
 interface BulkDialogProps<Item extends BulkItem> {
@@ -29,13 +30,18 @@ interface BulkDialogProps<Item extends BulkItem> {
 /** Summarizes an action on several items, runs it, and shows the result of each. */
 export function BulkDialog<Item extends BulkItem>(props: BulkDialogProps<Item>) {
   const { title, items, children, confirm, tone, isBlocked = false, done, onClose } = props;
-  const { results, isRunning, run, stop } = useBulk(props);
+  const { results, isRunning, run, stop, forgetKeys } = useBulk(props);
   const failed = failedOf(results).filter(({ isGone = false }) => !isGone);
   const finished = new Set(
     results.filter((one) => !failed.includes(one)).map(({ item }) => item.id),
   );
   const rest = items.filter(({ id }) => !finished.has(id));
   const hasKeys = results.some(({ key }) => key !== undefined);
+
+  function close(): void {
+    forgetKeys();
+    onClose(results, rest);
+  }
 
   function submit(event: FormEvent): void {
     event.preventDefault();
@@ -64,7 +70,7 @@ export function BulkDialog<Item extends BulkItem>(props: BulkDialogProps<Item>) 
     <Dialog
       title={isRunning ? `${succeededOf(results).length} of ${items.length} ${done}` : "Results"}
       isDismissible={!isRunning && !hasKeys}
-      onClose={() => onClose(results, rest)}
+      onClose={close}
     >
       {isRunning && <progress aria-label="Progress" max={items.length} value={results.length} />}
       <BulkResults results={results} total={items.length} done={done} isRunning={isRunning} />
@@ -80,13 +86,13 @@ export function BulkDialog<Item extends BulkItem>(props: BulkDialogProps<Item>) 
                   : `Continue with ${rest.length}`}
               </Button>
             )}
-            <Button tone="primary" onClick={() => onClose(results, rest)}>
+            <Button tone="primary" onClick={close}>
               {hasKeys ? "I have stored the keys" : "Done"}
             </Button>
           </>
         )}
       </div>
-      <LeaveGuard isOn={isRunning || hasKeys} title="Leave this page?">
+      <LeaveGuard isOn={isRunning || hasKeys} title="Leave this page?" onLeave={forgetKeys}>
         <p>
           {hasKeys
             ? "The new keys cannot be shown again. You would have to rotate them once more."
@@ -100,14 +106,21 @@ export function BulkDialog<Item extends BulkItem>(props: BulkDialogProps<Item>) 
 function useBulk<Item extends BulkItem>({ act, lastId }: BulkDialogProps<Item>) {
   const [results, setResults] = useState<readonly BulkResult<Item>[]>([]);
   const [isRunning, setIsRunning] = useState(false);
+  const keys = useUnstoredKeys();
   const abort = useRef(new AbortController());
   useEffect(() => () => abort.current.abort(), []);
+  useEffect(() => keys.show(), [keys]);
 
   async function run(items: readonly Item[]): Promise<void> {
     abort.current = new AbortController();
     const { signal } = abort.current;
     const retried = new Set(items.map(({ id }) => id));
-    const add = (result: BulkResult<Item>) => setResults((before) => [...before, result]);
+    function add(result: BulkResult<Item>): void {
+      setResults((before) => [...before, result]);
+      if (result.key !== undefined) {
+        keys.add(result);
+      }
+    }
     setResults((before) => before.filter(({ item }) => !retried.has(item.id)));
     setIsRunning(true);
     const isLast = ({ id }: Item) => id === lastId;
@@ -121,7 +134,7 @@ function useBulk<Item extends BulkItem>({ act, lastId }: BulkDialogProps<Item>) 
     setIsRunning(false);
   }
 
-  return { results, isRunning, run, stop: () => abort.current.abort() };
+  return { results, isRunning, run, stop: () => abort.current.abort(), forgetKeys: keys.forget };
 }
 
 /** Enough to recognize the selection. */

@@ -41,10 +41,12 @@ interface LeaveGuardProps {
   readonly isOn: boolean;
   readonly title: string;
   readonly children: ReactNode;
+  /** Called before the page is left. */
+  onLeave?(): void;
 }
 
 /** Prompts for confirmation before the user leaves the page. */
-export function LeaveGuard({ isOn, title, children }: LeaveGuardProps) {
+export function LeaveGuard({ isOn, title, children, onLeave }: LeaveGuardProps) {
   const [leave, setLeave] = useState<Leave>();
   useLayoutEffect(() => (isOn ? guardPage((next) => setLeave(() => next)) : undefined), [isOn]);
   if (!leave) {
@@ -62,6 +64,7 @@ export function LeaveGuard({ isOn, title, children }: LeaveGuardProps) {
           tone="danger"
           onClick={() => {
             stay();
+            onLeave?.();
             leave();
           }}
         >

@@ -1,0 +1,28 @@
+import { Button } from "../ui/buttons.js";
+import { Dialog } from "../ui/dialog.js";
+import { LeaveGuard } from "../ui/leave-guard.js";
+import { BulkResults } from "./bulk-results.js";
+import type { BulkResult } from "./run-bulk.js";
+import "./bulk.css";
+
+interface UnstoredKeysDialogProps {
+  readonly results: readonly BulkResult[];
+  onStored(): void;
+}
+
+/** The new keys of a rotation whose own dialog closed with the sign-in. */
+export default function UnstoredKeysDialog({ results, onStored }: UnstoredKeysDialogProps) {
+  return (
+    <Dialog title="Store the new keys" isDismissible={false} onClose={onStored}>
+      <BulkResults results={results} total={results.length} done="rotated" isRunning={false} />
+      <div className="dialog-actions">
+        <Button tone="primary" onClick={onStored}>
+          I have stored the keys
+        </Button>
+      </div>
+      <LeaveGuard isOn title="Leave this page?" onLeave={onStored}>
+        <p>The new keys cannot be shown again. You would have to rotate them once more.</p>
+      </LeaveGuard>
+    </Dialog>
+  );
+}
