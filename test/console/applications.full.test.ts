@@ -97,6 +97,24 @@ describeInBrowser("console application pages", (browser) => {
     expect(faults).toEqual([]);
   });
 
+  it("prompts before it leaves without a new key", async () => {
+    await createApplication("Forgotten", ["token:read"], "private");
+    const { page, faults } = await open("/applications");
+    await page.getByRole("link", { name: "Forgotten" }).click();
+    await button(page, "Rotate key").click();
+    await page.getByRole("dialog").getByRole("button", { name: "Rotate key" }).click();
+    await page.getByTestId("new-key").waitFor();
+    const dialog = page.getByRole("dialog", { name: "Leave without the key?" });
+    await page.evaluate("history.back()");
+    await dialog.getByRole("button", { name: "Stay" }).click();
+    await page.getByTestId("new-key").waitFor();
+    await page.evaluate("history.back()");
+    await dialog.getByRole("button", { name: "Leave" }).click();
+    await page.getByRole("heading", { name: "Applications", level: 1 }).waitFor();
+    await expectEventually(() => page.getByRole("dialog").count(), 0);
+    expect(faults).toEqual([]);
+  });
+
   it("revokes a key and all sessions after a confirmation", async () => {
     const { id, key } = await createApplication("Busy", ["token:read"], "public");
     await api.regenerateApplicationKey(root.key, { id, gracePeriod: durationFromMs(3_600_000) });

@@ -33,7 +33,11 @@ export function NewKeyProvider({ children }: { readonly children: ReactNode }) {
     <NewKeyContext value={setShown}>
       {shown && (
         <ErrorBoundary fallback={<KeyNotice newKey={shown} />}>
-          <NewKeyDialog newKey={shown} onStored={() => close(shown)} />
+          <NewKeyDialog
+            newKey={shown}
+            onStored={() => close(shown)}
+            onLeave={() => setShown(undefined)}
+          />
         </ErrorBoundary>
       )}
       {children}
@@ -60,9 +64,10 @@ const KeySamples = lazyComponent(() => import("./key-samples.js"));
 interface NewKeyDialogProps {
   readonly newKey: NewKey;
   onStored(): void;
+  onLeave(): void;
 }
 
-function NewKeyDialog({ newKey: { key, application }, onStored }: NewKeyDialogProps) {
+function NewKeyDialog({ newKey: { key, application }, onStored, onLeave }: NewKeyDialogProps) {
   return (
     <Dialog
       title={`Store the key of “${application.name}”`}
@@ -94,7 +99,7 @@ function NewKeyDialog({ newKey: { key, application }, onStored }: NewKeyDialogPr
           I have stored it
         </Button>
       </div>
-      <LeaveGuard isOn title="Leave without the key?">
+      <LeaveGuard isOn title="Leave without the key?" onLeave={onLeave}>
         <p>The key cannot be shown again. You would have to rotate it.</p>
       </LeaveGuard>
     </Dialog>
