@@ -46,7 +46,8 @@ describeInBrowser("console application fields", (browser) => {
 
     await page.getByText("Ask the payments team.").waitFor();
     await button(page, "Copy external ID").waitFor();
-    await page.getByText("in 30 days").waitFor();
+    await page.getByRole("region", { name: "Details" }).getByText("in 30 days").waitFor();
+    await page.getByRole("region", { name: "Keys" }).getByText("in 30 days").waitFor();
     const metadata = page.getByRole("region", { name: "Metadata" });
     await expectEventually(() => metadata.getByRole("term").allTextContents(), ["team", "tier"]);
     expect(await horizontalOverflow(page)).toBe(0);

@@ -139,7 +139,7 @@ describeInBrowser("console sign-in and permissions", (browser) => {
     await signIn(opened, keyOf(admin));
     await waitForLiveEvents(opened.page);
     await opened.page.getByRole("link", { name: "Activity" }).click();
-    await opened.page.getByText("Console admin was created by").waitFor();
+    await opened.page.getByText("Console admin was created by").first().waitFor();
     server.clock.advance(hour);
     await opened.page.getByText(signedOutNotice).waitFor();
     expect((await readStorage(opened.page)).tab).toBe("{}");
