@@ -22,18 +22,23 @@ interface ConsoleFixture {
 export function useConsole(browser: TestBrowser): ConsoleFixture {
   let server: TestServer;
   let root: BootstrapResult;
+  let api: Api;
 
   beforeAll(async () => {
     server = await startServer();
     root = await server.createTenant();
+    api = createRestApi(server.url);
   });
 
-  afterAll(() => server.close());
+  afterAll(async () => {
+    api.close();
+    await server.close();
+  });
 
   return {
     server: deferred(() => server),
     root: deferred(() => root),
-    api: deferred(() => createRestApi(server.url)),
+    api: deferred(() => api),
     open: (path, key = root.key) => openSignedIn(browser, `${server.url}/console${path}`, key),
   };
 }
