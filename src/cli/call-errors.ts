@@ -1,6 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { problemOf } from "../contract/problem-report.js";
 import { type ProblemCode, problemCatalogue } from "../contract/problems.js";
+import { quoteIfNeeded } from "../contract/samples/curl.js";
 import type { Connection } from "./connection.js";
 import { CommandError, type ExitName, latchkey } from "./errors.js";
 
@@ -72,8 +73,8 @@ function hintFor(code: string, called: CalledService): string | undefined {
 
 /** Prompts for the new key of a profile. */
 export function replaceProfileCommand(name: string, { url, keyHeader }: CalledService): string {
-  const header = keyHeader === undefined ? "" : ` --key-header ${keyHeader}`;
-  return latchkey(`profile add ${name} --replace --url ${url}${header}`);
+  const header = keyHeader === undefined ? "" : ` --key-header ${quoteIfNeeded(keyHeader)}`;
+  return latchkey(`profile add ${name} --replace --url ${quoteIfNeeded(url)}${header}`);
 }
 
 function describeRefusedKey({ url, keySource }: CalledService): string {

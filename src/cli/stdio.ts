@@ -2,7 +2,7 @@ import { CommandError, fileReason, reportError } from "./errors.js";
 
 let lossHint: string | undefined;
 
-/** From now on, a command fails if its reader closes the pipe. The hint says what is lost, and how to replace it. */
+/** From now on, a command fails if its reader closes the pipe. The hint describes the loss and how to recover. */
 export function requireReader(hint: string): void {
   lossHint = hint;
 }

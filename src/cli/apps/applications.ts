@@ -197,7 +197,7 @@ async function removeApplication(
     const { id, name, type, version } = await findApplication(context, reference);
     await confirm(
       `The ${type} application "${name}" (${id}) will be deleted, with its keys and sessions.` +
-        ownKeyWarning(context, id),
+        (await ownKeyWarning(context, id)),
       flags,
       name,
     );
@@ -217,7 +217,7 @@ async function disableApplication(
     await confirm(
       `"${name}" (${id}) will be disabled. Its keys and the sessions that it opened or authorized ` +
         "are refused until it is enabled again." +
-        ownKeyWarning(context, id),
+        (await ownKeyWarning(context, id)),
       flags,
     );
     // Fails if it changed after the prompt showed it.
@@ -241,8 +241,8 @@ function showStatus(output: Output, application: Application): void {
   output.show(ApplicationSchema, application, () => `"${escapeUnprintable(name)}" is ${status}.\n`);
 }
 
-function ownKeyWarning(context: ClientContext, id: string): string {
-  return isOwnApplication(context, id)
+async function ownKeyWarning(context: ClientContext, id: string): Promise<string> {
+  return (await isOwnApplication(context, id))
     ? " Your own key belongs to it: the service will refuse your next commands."
     : "";
 }

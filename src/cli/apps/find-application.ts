@@ -33,8 +33,12 @@ export async function findApplication(
 }
 
 /** Whether an application is the owner of the caller's key. */
-export function isOwnApplication({ connection: { key } }: ClientContext, id: string): boolean {
-  return parseKey(key)?.id === id;
+export async function isOwnApplication(context: ClientContext, id: string): Promise<boolean> {
+  const { client, call, connection } = context;
+  // Keys of other systems contain no id.
+  const owner =
+    parseKey(connection.key)?.id ?? (await client.access.whoAmI({}, call)).applicationId;
+  return owner === id;
 }
 
 /** Gets the id of an application. An id needs no call. */

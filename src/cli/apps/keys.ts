@@ -17,7 +17,7 @@ import { duration, id } from "../option-values.js";
 import { addExample, fileOption, withConnection, yesOption } from "../options.js";
 import { formatExactDuration, formatRelativeTime, type Output } from "../output.js";
 import { saveProfile } from "../profile.js";
-import { readProfiles } from "../profiles-file.js";
+import { getProfile, readProfiles } from "../profiles-file.js";
 import { type ConfirmFlags, confirm, isInteractive, promptWithDefault } from "../prompt.js";
 import { requireReader } from "../stdio.js";
 import { type Column, formatDetails, formatSecret, formatTable } from "../table.js";
@@ -196,7 +196,13 @@ async function revokeKey(
   await withClient(flags, async (context) => {
     const { client, call, output } = context;
     const { id, name } = await findApplication(context, reference);
-    await confirm(`The key ${keyId} of "${name}" (${id}) will stop working immediately.`, flags);
+    const warning = (await isOwnApplication(context, id))
+      ? " Your own key belongs to this application, and may be this one."
+      : "";
+    await confirm(
+      `The key ${keyId} of "${name}" (${id}) will stop working immediately.${warning}`,
+      flags,
+    );
     await client.applications.deleteApplicationKey({ id, keyId }, call);
     output.showValue({ id, key_id: keyId }, () => `Key ${keyId} is revoked.\n`);
   });
@@ -212,7 +218,7 @@ async function rotateKey(reference: string, flags: RotateFlags): Promise<void> {
   await withClient(flags, async (context) => {
     const { client, call, output } = context;
     const { id, name, version } = await findApplication(context, reference);
-    const isOwn = isOwnApplication(context, id);
+    const isOwn = await isOwnApplication(context, id);
     if (grace === false) {
       const warning = isOwn ? " Your own key is one of them." : "";
       await confirm(
@@ -250,8 +256,8 @@ async function replaceOwnKey(
       "yes",
     );
     if (/^y(es)?$/i.test(response)) {
-      const { url, keyHeader } = connection;
-      await saveProfile(profile, { url, keyHeader, key }, await readProfiles());
+      const profiles = await readProfiles();
+      await saveProfile(profile, { ...getProfile(profiles, profile), key }, profiles);
       output.note(`Saved the new key to the profile "${profile}".`);
       return;
     }
