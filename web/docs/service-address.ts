@@ -2,7 +2,7 @@ import { defaultKeyHeader } from "../../src/contract/headers.js";
 import { keyHeader } from "../common/key-header.js";
 import { exampleOrigin } from "./api/operations.js";
 
-/** What the built pages contain, and what this service has instead. */
+/** Example values in the built pages, and their values for this service. */
 const replacements: Readonly<Record<string, string>> = {
   [exampleOrigin]: location.origin,
   [new URL(exampleOrigin).host]: location.host,
@@ -22,14 +22,18 @@ export function fillInServiceAddress(): void {
   for (const link of document.querySelectorAll<HTMLAnchorElement>(`a[href^="${exampleOrigin}"]`)) {
     link.href = fillIn(link.href);
   }
+  // The reference contains samples: a text that is replaced twice could repeat its value.
+  const texts = new Set<Text>();
   for (const element of document.querySelectorAll(".content :is(pre, a), .reference")) {
-    const texts = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
-    while (texts.nextNode()) {
-      const node = texts.currentNode as Text;
-      const text = fillIn(node.data);
-      if (text !== node.data) {
-        node.data = text;
-      }
+    const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+      texts.add(walker.currentNode as Text);
+    }
+  }
+  for (const node of texts) {
+    const text = fillIn(node.data);
+    if (text !== node.data) {
+      node.data = text;
     }
   }
 }
