@@ -1,6 +1,5 @@
 import { Button } from "../ui/buttons.js";
 import { Dialog } from "../ui/dialog.js";
-import { LeaveGuard } from "../ui/leave-guard.js";
 import { BulkResults } from "./bulk-results.js";
 import type { BulkResult } from "./run-bulk.js";
 import "./bulk.css";
@@ -20,9 +19,6 @@ export default function UnstoredKeysDialog({ results, onStored }: UnstoredKeysDi
           I have stored the keys
         </Button>
       </div>
-      <LeaveGuard isOn title="Leave this page?" onLeave={onStored}>
-        <p>The new keys cannot be shown again. You would have to rotate them once more.</p>
-      </LeaveGuard>
     </Dialog>
   );
 }

@@ -1,6 +1,8 @@
 import { createContext, type ReactNode, Suspense, useContext, useMemo, useState } from "react";
+import { Button } from "../ui/buttons.js";
 import { Notice } from "../ui/display.js";
 import { lazyComponent } from "../ui/lazy.js";
+import { LeaveGuard } from "../ui/leave-guard.js";
 import { ErrorBoundary } from "../ui/page.js";
 import type { BulkResult } from "./run-bulk.js";
 
@@ -35,14 +37,20 @@ export function UnstoredKeysProvider({ children }: { readonly children: ReactNod
     }),
     [],
   );
+  const notice = <KeysNotice results={results} onStored={keys.forget} />;
   return (
     <UnstoredKeysContext value={keys}>
       {results.length > 0 && dialogs === 0 && (
-        <ErrorBoundary fallback={<KeysNotice results={results} />}>
-          <Suspense>
-            <UnstoredKeysDialog results={results} onStored={keys.forget} />
-          </Suspense>
-        </ErrorBoundary>
+        <>
+          <ErrorBoundary fallback={notice}>
+            <Suspense fallback={notice}>
+              <UnstoredKeysDialog results={results} onStored={keys.forget} />
+            </Suspense>
+          </ErrorBoundary>
+          <LeaveGuard isOn title="Leave this page?" onLeave={keys.forget}>
+            <p>The new keys cannot be shown again. You would have to rotate them once more.</p>
+          </LeaveGuard>
+        </>
       )}
       {children}
     </UnstoredKeysContext>
@@ -53,8 +61,13 @@ export function useUnstoredKeys(): UnstoredKeys {
   return useContext(UnstoredKeysContext);
 }
 
-/** The keys themselves, if the script of the dialog cannot be loaded. */
-function KeysNotice({ results }: { readonly results: readonly BulkResult[] }) {
+interface KeysNoticeProps {
+  readonly results: readonly BulkResult[];
+  onStored(): void;
+}
+
+/** The keys themselves, until the script of the dialog is loaded. */
+function KeysNotice({ results, onStored }: KeysNoticeProps) {
   return (
     <Notice tone="warning" role="alert">
       <p>Store these keys now. They are shown only once:</p>
@@ -63,6 +76,7 @@ function KeysNotice({ results }: { readonly results: readonly BulkResult[] }) {
           {item.name} <code className="secret">{key}</code>
         </p>
       ))}
+      <Button onClick={onStored}>I have stored the keys</Button>
     </Notice>
   );
 }

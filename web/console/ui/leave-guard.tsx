@@ -1,4 +1,4 @@
-import { type ReactNode, useLayoutEffect, useState } from "react";
+import { type ReactNode, useLayoutEffect, useRef, useState } from "react";
 import type { AroundNavHandler } from "wouter";
 import { Button } from "./buttons.js";
 import { Dialog } from "./dialog.js";
@@ -11,6 +11,7 @@ type Confirm = (leave: Leave) => void;
 interface Guard {
   readonly here: string;
   readonly confirm: Confirm;
+  onLeave(): void;
 }
 
 /** The guards that are on, the newest last: a new key can be shown above an unsaved form. */
@@ -22,7 +23,17 @@ export const guardedNavigate: AroundNavHandler = (navigate, to, options) =>
 
 /** Leaves the page. First, each guard prompts for confirmation, the newest first. */
 export function leavePage(leave: Leave): void {
-  guards.reduce<Leave>((next, guard) => () => guard.confirm(next), leave)();
+  const prompting = [...guards];
+  prompting.reduce<Leave>(
+    (next, guard) => () => guard.confirm(next),
+    () => {
+      // Nothing is dropped until all have agreed.
+      for (const guard of prompting) {
+        guard.onLeave();
+      }
+      leave();
+    },
+  )();
 }
 
 // Must be registered before the listener of the router.
@@ -41,14 +52,23 @@ interface LeaveGuardProps {
   readonly isOn: boolean;
   readonly title: string;
   readonly children: ReactNode;
-  /** Called before the page is left. */
+  /** Called before the page is left, once every prompt is confirmed. */
   onLeave?(): void;
 }
 
 /** Prompts for confirmation before the user leaves the page. */
 export function LeaveGuard({ isOn, title, children, onLeave }: LeaveGuardProps) {
   const [leave, setLeave] = useState<Leave>();
-  useLayoutEffect(() => (isOn ? guardPage((next) => setLeave(() => next)) : undefined), [isOn]);
+  const latest = useRef(onLeave);
+  latest.current = onLeave;
+  useLayoutEffect(() => {
+    if (isOn) {
+      return guardPage(
+        (next) => setLeave(() => next),
+        () => latest.current?.(),
+      );
+    }
+  }, [isOn]);
   if (!leave) {
     return null;
   }
@@ -64,7 +84,6 @@ export function LeaveGuard({ isOn, title, children, onLeave }: LeaveGuardProps) 
           tone="danger"
           onClick={() => {
             stay();
-            onLeave?.();
             leave();
           }}
         >
@@ -76,8 +95,8 @@ export function LeaveGuard({ isOn, title, children, onLeave }: LeaveGuardProps) 
 }
 
 /** Guards navigation and unload. Returns a function that removes the guard. */
-function guardPage(confirm: Confirm): () => void {
-  const own: Guard = { here: location.href, confirm };
+function guardPage(confirm: Confirm, onLeave: () => void): () => void {
+  const own: Guard = { here: location.href, confirm, onLeave };
   const onUnload = (event: BeforeUnloadEvent) => event.preventDefault();
   guards.push(own);
   addEventListener("beforeunload", onUnload);
