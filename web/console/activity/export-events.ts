@@ -9,7 +9,7 @@ import {
 } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { maximumOf } from "../../../src/contract/fields.js";
 import { restJson } from "../rest-json.js";
-import { toCsv } from "../ui/csv.js";
+import { byteOrderMark, toCsv } from "../ui/csv.js";
 
 /** The most events in one export, which the browser holds in memory. */
 export const maxExported = 10_000;
@@ -79,7 +79,7 @@ const columns: readonly (readonly [name: string, (event: Event) => unknown])[] =
 /** One event per row, without the states before and after. */
 export function toCsvRows(events: readonly Event[]): string {
   const rows = events.map((event) => columns.map(([, read]) => read(event)));
-  return toCsv([columns.map(([name]) => name), ...rows]);
+  return byteOrderMark + toCsv([columns.map(([name]) => name), ...rows]);
 }
 
 function isoTime(time: Timestamp | undefined): string | undefined {

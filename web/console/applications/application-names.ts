@@ -1,17 +1,12 @@
 import { createClient, type Transport } from "@connectrpc/connect";
 import { useTransport } from "@connectrpc/connect-query";
 import { useQuery } from "@tanstack/react-query";
-import {
-  ApplicationService,
-  ListApplicationsRequestSchema,
-} from "../../../gen/latchkey/v1/application_service_pb.js";
-import { maximumOf } from "../../../src/contract/fields.js";
+import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { useSignedInKey } from "../sign-in/signed-in-key.js";
+import { pageSize } from "./application-query.js";
 
 /** The query key prefix of names. */
 export const applicationNames = ["application-name"] as const;
-
-const maxIds = maximumOf(ListApplicationsRequestSchema.field.size);
 
 const loaders = new WeakMap<Transport, BatchLoader<string>>();
 
@@ -33,7 +28,7 @@ export function useApplicationName(id: string | undefined): string | null | unde
 }
 
 function loaderFor(transport: Transport): BatchLoader<string> {
-  const found = loaders.get(transport) ?? createBatchLoader(maxIds, readNames(transport));
+  const found = loaders.get(transport) ?? createBatchLoader(pageSize, readNames(transport));
   loaders.set(transport, found);
   return found;
 }
@@ -41,7 +36,7 @@ function loaderFor(transport: Transport): BatchLoader<string> {
 function readNames(transport: Transport) {
   const client = createClient(ApplicationService, transport);
   return async (ids: readonly string[]): Promise<ReadonlyMap<string, string>> => {
-    const { data } = await client.listApplications({ id: [...ids], size: maxIds });
+    const { data } = await client.listApplications({ id: [...ids], size: pageSize });
     return new Map(data.map(({ id, name }) => [id, name]));
   };
 }

@@ -2,7 +2,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { ListApplicationsRequestSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { expiringDays, unusedDays } from "../../../src/contract/application-views.js";
-import { choicesOf } from "../../../src/contract/fields.js";
+import { choicesOf, maximumOf } from "../../../src/contract/fields.js";
 import { mayBeForeignKey, mayContainKey } from "../../../src/contract/key-text.js";
 import { isId } from "../../../src/lib/uuid-text.js";
 import { dayMs, minuteMs } from "../../common/units.js";
@@ -14,6 +14,9 @@ const { field } = ListApplicationsRequestSchema;
 export const types = choicesOf(field.type);
 export const statuses = choicesOf(field.status);
 export const orders = choicesOf(field.order);
+
+/** The most applications that a page may have. */
+export const pageSize = maximumOf(field.size);
 
 /** Ranges of the filters by time, in days. */
 export const expiryChoices = ["7", "30", "90", "365"] as const;

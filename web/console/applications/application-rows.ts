@@ -10,15 +10,11 @@ import { useState } from "react";
 import {
   type Application,
   ApplicationService,
-  ListApplicationsRequestSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { maximumOf } from "../../../src/contract/fields.js";
 import { useClient } from "../sign-in/connection.js";
-import { type ListRequest, mayContainAnyKey } from "./application-query.js";
+import { type ListRequest, mayContainAnyKey, pageSize } from "./application-query.js";
 
 const { listApplications } = ApplicationService.method;
-
-export const pageSize = maximumOf(ListApplicationsRequestSchema.field.size);
 
 export interface ApplicationRows {
   /** The number of rows. Undefined while the first page loads. */
@@ -30,7 +26,7 @@ export interface ApplicationRows {
   /** Loads the rows in a range. */
   load(first: number, last: number): void;
   /** Reads the whole list, or what a stopped search found. */
-  readAll(): Promise<readonly Application[]>;
+  readAll(signal: AbortSignal): Promise<readonly Application[]>;
   /** Set if the search stopped before the end of the list. */
   readonly stopped?: { readonly isContinuing: boolean; continue(): void } | undefined;
 }
@@ -59,7 +55,7 @@ export function useApplicationRows(request: ListRequest): ApplicationRows {
     isLoading: first.isFetching || [...pages.values()].some((page) => page?.isFetching),
     error: first.error ?? rest.error ?? [...pages.values()].find((page) => page?.error)?.error,
     load: (first, last) => setRange([first, last]),
-    readAll: async () => (isStopped ? found : readPages(client, request)),
+    readAll: async (signal) => (isStopped ? found : readPages(client, request, signal)),
     stopped: isStopped ? rest.stopped : undefined,
   };
 }
@@ -67,6 +63,7 @@ export function useApplicationRows(request: ListRequest): ApplicationRows {
 async function readPages(
   client: Client<typeof ApplicationService>,
   request: ListRequest,
+  signal: AbortSignal,
 ): Promise<readonly Application[]> {
   const applications: Application[] = [];
   let start: string | undefined;
@@ -78,7 +75,7 @@ async function readPages(
     });
     applications.push(...data);
     start = pagination?.next;
-  } while (start !== undefined);
+  } while (start !== undefined && !signal.aborted);
   return applications;
 }
 

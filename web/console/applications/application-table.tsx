@@ -54,10 +54,12 @@ export function ApplicationTable({ rows, params, empty, onChange }: ApplicationT
 /** The selected applications, including those outside the visible part of the list. A new list starts with none. */
 function useSelection(rows: ApplicationRows, params: ListParams) {
   const [selected, setSelected] = useState<ReadonlyMap<string, Application>>(new Map());
-  const latest = useRef(params);
+  const reading = useRef(new AbortController());
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new list clears the selection.
   useEffect(() => {
-    latest.current = params;
+    reading.current = new AbortController();
     setSelected(new Map());
+    return () => reading.current.abort();
   }, [params]);
   function select(ids: Iterable<string>): void {
     const loaded = Array.from({ length: rows.count ?? 0 }, (_, index) => rows.at(index))
@@ -74,9 +76,10 @@ function useSelection(rows: ApplicationRows, params: ListParams) {
     );
   }
   async function selectAll(): Promise<void> {
-    const all = await rows.readAll();
-    // The user may have changed the list.
-    if (latest.current === params) {
+    const { signal } = reading.current;
+    const all = await rows.readAll(signal);
+    // The user may have changed the list or left the page.
+    if (!signal.aborted) {
       setSelected(new Map(all.map((application) => [application.id, application])));
     }
   }

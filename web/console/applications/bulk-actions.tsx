@@ -9,7 +9,7 @@ import { formatNumber } from "../ui/count.js";
 import { useAction, useRefresh } from "../ui/hooks.js";
 import { Problem } from "../ui/page.js";
 import type { Status } from "./application-dialogs.js";
-import { pageSize } from "./application-rows.js";
+import { pageSize } from "./application-query.js";
 import {
   BulkDeleteDialog,
   BulkDisableDialog,

@@ -17,6 +17,7 @@ import { ConfirmText } from "../ui/fields.js";
 import { useRefresh } from "../ui/hooks.js";
 import { toast } from "../ui/toast.js";
 import type { Status } from "./application-dialogs.js";
+import { pageSize } from "./application-query.js";
 import {
   defaultGracePeriod,
   GracePeriodField,
@@ -234,7 +235,7 @@ function LastManagerNotice({ items, verb }: ItemsProps & { readonly verb: string
   const [permission] = managerPermissions;
   const { data } = useQuery(
     ApplicationService.method.listApplications,
-    { permission, status: "enabled", size: 100 },
+    { permission, status: "enabled", size: pageSize },
     { enabled: items.some(canManage) },
   );
   const ids = new Set(items.map(({ id }) => id));

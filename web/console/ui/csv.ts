@@ -1,12 +1,12 @@
 /** Spreadsheets run a cell that starts with one of these as a formula. */
 const formulaStart = /^[\s\p{Cc}]*[=+\-@\t\r＝＋－＠]/u;
 
-/** Without it, Excel does not read a file as UTF-8. */
-const byteOrderMark = "\ufeff";
+/** Without it at the start of a file, Excel does not read the file as UTF-8. */
+export const byteOrderMark = "\ufeff";
 
 /** Rows of cells as CSV, quoted as RFC 4180 describes. */
 export function toCsv(rows: readonly (readonly unknown[])[]): string {
-  return byteOrderMark + rows.map((row) => `${row.map(toCell).join(",")}\r\n`).join("");
+  return rows.map((row) => `${row.map(toCell).join(",")}\r\n`).join("");
 }
 
 /** An apostrophe makes a spreadsheet show the cell as text. */
