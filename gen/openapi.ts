@@ -5974,7 +5974,7 @@ export const openapi = {
         },
         "responses": {
           "200": {
-            "description": "Whether a LeakedToken is a key.",
+            "description": "The result for one LeakedToken.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -11001,7 +11001,7 @@ export const openapi = {
       },
       "LeakedToken": {
         "type": "object",
-        "description": "Text in public that GitHub takes for a credential. GitHub calls it a token.",
+        "description": "Public text that matches the pattern of a credential. GitHub calls it a token.",
         "properties": {
           "token": {
             "type": "string",
@@ -11041,7 +11041,7 @@ export const openapi = {
       },
       "TokenFeedback": {
         "type": "object",
-        "description": "Whether a LeakedToken is a key.",
+        "description": "The result for one LeakedToken.",
         "properties": {
           "token_hash": {
             "type": "string",

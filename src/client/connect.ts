@@ -25,7 +25,7 @@ export const accessKey = createContextKey<Decision | undefined>(undefined, {
 });
 
 /**
- * Creates a server interceptor that passes on allowed calls only. Add it to the
+ * Creates a server interceptor that forwards allowed calls only. Add it to the
  * router or to a single service.
  *
  *     router.service(TokenService, handlers, {

@@ -26,7 +26,7 @@ export type GuardHandler = (
 ) => Promise<void>;
 
 /**
- * Creates a handler that passes on allowed requests only.
+ * Creates a handler that forwards allowed requests only.
  *
  *     const guarded = guardExpress<{ id: string }>(guard, {
  *       permission: "token:read",

@@ -24,7 +24,7 @@ export type GuardFastifyOptions<
 > = MiddlewareOptions<FastifyRequest<Route, Server>>;
 
 /**
- * Creates a hook that passes on allowed requests only.
+ * Creates a hook that forwards allowed requests only.
  *
  *     app.get<{ Params: { id: string } }>("/tokens/:id", {
  *       onRequest: guardFastify(guard, {

@@ -34,7 +34,7 @@ export interface GuardInterceptorOptions extends MiddlewareOptions<GuardedCall> 
 }
 
 /**
- * Creates a server interceptor that passes on allowed calls only.
+ * Creates a server interceptor that forwards allowed calls only.
  *
  *     const permission = ({ path }: GuardedCall) => permissions[path] ?? "nobody:holds";
  *     new Server({ interceptors: [createGuardInterceptor(guard, { permission })] });

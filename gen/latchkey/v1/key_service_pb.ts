@@ -41,7 +41,7 @@ export const RevokeKeyRequestSchema: GenMessage<RevokeKeyRequest> = /*@__PURE__*
   messageDesc(file_latchkey_v1_key_service, 0);
 
 /**
- * Text in public that GitHub takes for a credential. GitHub calls it a token.
+ * Public text that matches the pattern of a credential. GitHub calls it a token.
  *
  * @generated from message latchkey.v1.LeakedToken
  */
@@ -83,7 +83,7 @@ export const LeakedTokenSchema: GenMessage<LeakedToken> = /*@__PURE__*/
   messageDesc(file_latchkey_v1_key_service, 1);
 
 /**
- * Whether a LeakedToken is a key.
+ * The result for one LeakedToken.
  *
  * @generated from message latchkey.v1.TokenFeedback
  */

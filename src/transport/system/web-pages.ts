@@ -41,7 +41,7 @@ const securityHeaders: HeaderList = [
   ...["content-security-policy", policy],
 ];
 const pageHeaders: HeaderList = ["cache-control", "no-store", ...securityHeaders];
-/** The documentation has no secrets, so browsers keep it and ask whether it has changed. */
+/** The documentation has no secrets, so browsers cache it and revalidate it. */
 const docsHeaders: HeaderList = ["cache-control", "no-cache", ...securityHeaders];
 /** The names of assets contain a hash of their content. */
 const assetHeaders: HeaderList = ["cache-control", "public, max-age=31536000, immutable"];

@@ -77,10 +77,12 @@ export function horizontalOverflow(page: Page): Promise<number> {
 export const button = (page: Page, name: string): Locator =>
   page.getByRole("button", { name, exact: true });
 
-/** Chooses an option of a select. */
+/** Chooses an option of a select, and waits until its list is closed. */
 export async function choose(page: Page, select: string, option: string): Promise<void> {
   await page.getByRole("combobox", { name: select, exact: true }).click();
-  await page.getByRole("option", { name: option, exact: true }).click();
+  const chosen = page.getByRole("option", { name: option, exact: true });
+  await chosen.click();
+  await chosen.waitFor({ state: "hidden" });
 }
 
 /** Chooses an action of the menu of an application. */

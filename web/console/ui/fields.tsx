@@ -50,7 +50,7 @@ export function FieldMessages({ id, hint, errors = [] }: FieldMessagesProps) {
   );
 }
 
-/** The attributes of an input that its label, hint and errors leave open. */
+/** The attributes that callers may set. */
 type InputAttributes = Pick<
   ComponentProps<"input">,
   | "autoCapitalize"

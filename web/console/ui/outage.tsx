@@ -6,7 +6,7 @@ export const callTimeoutMs = 10_000;
 /** Delay between retries while the service is unreachable. */
 export const retryDelayMs = 2_000;
 
-/** Why calls fail: no connection, no response, or a response that says so, such as an overload. */
+/** Why calls fail: no connection, no response, or an error response, such as an overload. */
 export type Outage = "unreachable" | "silent" | "unavailable";
 
 let outage: Outage | undefined;

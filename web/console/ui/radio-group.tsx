@@ -24,8 +24,9 @@ export function RadioGroup<Value extends string>(props: RadioGroupProps<Value>) 
   const { legend, options, value, onChange, variant = "list", hint, errors, children } = props;
   const name = useId();
   const messages = `${name}-messages`;
+  const hasMessages = hint !== undefined || (errors ?? []).length > 0;
   return (
-    <fieldset className="options" aria-describedby={messages}>
+    <fieldset className="options" aria-describedby={hasMessages ? messages : undefined}>
       <legend>{legend}</legend>
       <div className="radio-group" data-variant={variant}>
         {options.map((option) => (

@@ -42,7 +42,7 @@ export const errorLinks: readonly NavigationLink[] = codes.map((code) => ({
 
 interface ErrorPage extends NavigationLink {
   readonly markdown: string;
-  /** What search finds it by, besides its code. */
+  /** Additional search terms. */
   readonly names: readonly string[];
 }
 

@@ -208,7 +208,7 @@ function Links({ links, current, url }: LinksProps) {
   );
 }
 
-/** The method of an operation. */
+/** The value of `aria-current`. */
 function describeCurrent(link: string, current: string, url: string): "page" | "true" | undefined {
   return link === url ? "page" : link === current ? "true" : undefined;
 }
