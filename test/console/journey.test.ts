@@ -56,7 +56,7 @@ describeInBrowser("console journey", (browser) => {
     const first = await readNewKey(opened);
 
     await page.getByRole("heading", { name: "Web shop" }).waitFor();
-    await page.getByText(", in 90 days").waitFor();
+    await page.getByRole("region", { name: "Details" }).getByText(", in 90 days").waitFor();
     await page.getByText("Web shop was created by").waitFor();
     const { data } = await api.listApplications(root.key, { namePrefix: "web" });
     expect(data).toMatchObject([
