@@ -132,11 +132,19 @@ function toConnectionError(error: ConnectError, url: string): CommandError {
       return new CommandError(error.rawMessage, "unauthorized");
     default:
       return new CommandError(
-        error.rawMessage.includes("ECONNREFUSED")
-          ? `${url} is unreachable: no service is listening there.`
-          : `${url} is unreachable or is not a Latchkey service: ${error.rawMessage}`,
+        describeUnreachable(error, url),
         "unreachable",
         `Start the service with ${latchkey("serve")}, or pass another URL with --url, LATCHKEY_URL or a profile.`,
       );
   }
+}
+
+function describeUnreachable({ rawMessage }: ConnectError, url: string): string {
+  if (rawMessage.includes("ECONNREFUSED")) {
+    return `${url} is unreachable: no service is listening there.`;
+  }
+  if (rawMessage.includes("wrong version number")) {
+    return `${url} does not use TLS: pass the URL with http instead of https.`;
+  }
+  return `${url} is unreachable or is not a Latchkey service: ${rawMessage}`;
 }

@@ -1,9 +1,10 @@
 import type { Command } from "commander";
+import { version } from "../config/settings.js";
 import { addAccessCommands } from "./access.js";
 import { addApplicationCommands } from "./apps/applications.js";
 import { addCompletionCommands } from "./completion.js";
 import { addEventCommands } from "./events.js";
-import { findSubcommand, isListWord } from "./options.js";
+import { addExample, findSubcommand, isListWord } from "./options.js";
 import { addProfileCommands } from "./profile.js";
 import { addSessionCommands } from "./sessions.js";
 
@@ -23,6 +24,13 @@ export function addClientCommands(program: Command): void {
     .description("show help for a command")
     .argument("[command...]", "for example apps ls")
     .action((words: readonly string[]) => findCommand(program, words).help());
+  const showVersion = program
+    .command("version")
+    .description("show the version")
+    .action(() => {
+      process.stdout.write(`${version}\n`);
+    });
+  addExample(showVersion, "latchkey version");
 }
 
 /** Finds a command by its name and those of its groups. */

@@ -153,20 +153,21 @@ const permanentCodes = new Set([
 /** Shows new events until interrupted. Reconnects and resumes after a lost connection. */
 async function followEvents(flags: EventFlags, context: ClientContext): Promise<void> {
   const { output } = context;
-  const show = createEventPrinter(context);
+  const printer = createEventPrinter(context);
   let resumeToken: string | undefined;
   for (let pause = minReconnectDelay; ; pause = nextReconnectDelay(pause)) {
     try {
       for await (const message of watchEvents(flags, context, resumeToken)) {
         if (resumeToken === undefined) {
-          await showPastEvents(flags, context, show);
+          printer.showHeader();
+          await showPastEvents(flags, context, printer.show);
         }
         resumeToken = message.resumeToken;
         pause = minReconnectDelay;
         if (message.reset) {
           output.warn(`Events may be missing here. Run ${latchkey("events")} to list them.`);
         }
-        message.events.forEach(show);
+        message.events.forEach(printer.show);
       }
       output.warn("The service closed the connection. Reconnecting.");
     } catch (error) {
@@ -193,17 +194,21 @@ async function showPastEvents(
   }
 }
 
-/** Prints each event once, with a table header unless the output is JSON. */
-function createEventPrinter({ output }: ClientContext): (event: Event) => void {
+/** Prints each event once. JSON has no table header. */
+function createEventPrinter({ output }: ClientContext) {
   const table = layoutTable(eventColumns(), [], output.display);
   const seen = createSeenIds();
-  if (!output.isJson) {
-    process.stdout.write(`${table.header}\n`);
-  }
-  return (event) => {
-    if (seen.add(event.id)) {
-      output.showLine(EventSchema, event, () => `${table.line(event)}\n`);
-    }
+  return {
+    showHeader(): void {
+      if (!output.isJson) {
+        process.stdout.write(`${table.header}\n`);
+      }
+    },
+    show(event: Event): void {
+      if (seen.add(event.id)) {
+        output.showLine(EventSchema, event, () => `${table.line(event)}\n`);
+      }
+    },
   };
 }
 

@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import { describe, expect, it } from "@jest/globals";
 import { useAdminCli } from "./admin-cli.js";
 
@@ -49,6 +50,13 @@ describe("a failing command", () => {
       { LATCHKEY_URL: "http://127.0.0.1:1" },
       7,
       "http://127.0.0.1:1 is unreachable",
+    ],
+    [
+      "a refused watch, without a table",
+      ["events", "--follow"],
+      { LATCHKEY_KEY: "lk_mgt_wrong" },
+      4,
+      "does not accept the key from LATCHKEY_KEY.",
     ],
     [
       "metadata without a value",
@@ -148,6 +156,22 @@ describe("a failing command", () => {
       code: 2,
       stdout: "",
       stderr: `latchkey: ${option} must not be empty.\n`,
+    });
+  });
+
+  it("prints the version as a command and as an option", async () => {
+    const { version } = JSON.parse(await readFile("package.json", "utf8"));
+    for (const word of ["version", "--version"]) {
+      expect(await cli.run([word])).toMatchObject({ code: 0, stdout: `${version}\n` });
+    }
+  });
+
+  it("explains that a service does not use TLS", async () => {
+    const url = service.url.replace("http:", "https:");
+    const environment = { LATCHKEY_URL: url, LATCHKEY_KEY: service.firstKey };
+    expect(await cli.run(["whoami"], { environment })).toMatchObject({
+      code: 7,
+      stderr: expect.stringContaining(`${url} does not use TLS: pass the URL with http`),
     });
   });
 
