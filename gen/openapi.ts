@@ -58,7 +58,7 @@ export const openapi = {
     },
     {
       "name": "Sessions",
-      "description": "Manages sessions, the short-lived keys of browsers and mobile apps.\n\nA browser opens a session with a public key and sends the nonce to its backend. The backend authorizes the session with its private key. The key of the session then has the access that the backend granted.\n\nPermissions:\n\n- `session:read`: List sessions and read each of them.\n- `session:delete`: Revoke one session, or all sessions of an application."
+      "description": "Manages sessions, the short-lived keys of browsers and mobile apps.\n\nA browser opens a session with a public key and sends the nonce to its backend. The backend authorizes the session with its private key. The key of the session then has the access that the backend granted.\n\nPermissions:\n\n- `session:read`: List sessions and read each of them.\n- `session:delete`: Revoke one session, or all sessions that an application opened."
     },
     {
       "name": "Operations",
@@ -7357,8 +7357,8 @@ export const openapi = {
         "tags": [
           "Sessions"
         ],
-        "summary": "Revokes every session of an application at once",
-        "description": "Its own keys stay valid, and new sessions can be opened.\n\nRequires the permission `session:delete`, which only private applications, management applications, and sessions can hold.",
+        "summary": "Revokes every session that an application opened, at once",
+        "description": "Sessions that it authorized stay valid. Its own keys stay valid, and new sessions can be opened.\n\nRequires the permission `session:delete`, which only private applications, management applications, and sessions can hold.",
         "x-access": "Requires the permission `session:delete`, which only private applications, management applications, and sessions can hold.",
         "x-required-permission": "session:delete",
         "x-callers": [
@@ -11220,7 +11220,7 @@ export const openapi = {
             "examples": [
               "2027-01-01T00:03:00.000Z"
             ],
-            "description": "When the session expires and is deleted: 3 minutes after it was opened, unless the authorize call sets another expiry."
+            "description": "When the session expires and is deleted: `SESSION_TTL` (3 minutes by default) after it was opened, unless the authorize call sets another expiry."
           },
           "id": {
             "type": "string",

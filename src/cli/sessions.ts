@@ -30,7 +30,7 @@ import { type Column, formatDetails, formatSecret, formatTable } from "./table.j
 
 const ofApplication = [
   "--application <application>",
-  `sessions of this application: ${applicationNaming}`,
+  `sessions opened by this application: ${applicationNaming}`,
 ] as const;
 
 export function addSessionCommands(program: Command): void {
@@ -101,9 +101,9 @@ function addManagement(sessions: Command): void {
   const remove = sessions
     .command("rm")
     .alias("delete")
-    .description("revoke a session, or all sessions of an application")
+    .description("revoke a session, or all sessions that an application opened")
     .argument("[id]", "id of the session", id)
-    .option("--all", "revoke all sessions of the application")
+    .option("--all", "revoke all sessions that the application opened")
     .option(...ofApplication)
     .addOption(yesOption())
     .action(revokeSession);
@@ -232,11 +232,11 @@ async function revokeAll(
 ): Promise<void> {
   const { client, call, output } = context;
   const { id, name } = await findApplication(context, application);
-  await confirm(`All sessions of "${name}" (${id}) will be revoked.`, flags);
+  await confirm(`All sessions that "${name}" (${id}) opened will be revoked.`, flags);
   await client.sessions.revokeAllSessions({ id }, call);
   output.showValue(
     { application_id: id },
-    () => `All sessions of "${escapeUnprintable(name)}" are revoked.\n`,
+    () => `All sessions that "${escapeUnprintable(name)}" opened are revoked.\n`,
   );
 }
 

@@ -257,7 +257,7 @@ describeWith(script, "the CLI in a terminal", () => {
       const emptied = await cli.run(["sessions", "rm", "--all", "--application", id, "--yes"], {
         environment,
       });
-      expect(emptied.stdout).toBe(`All sessions of "${shown}" are revoked.\n`);
+      expect(emptied.stdout).toBe(`All sessions that "${shown}" opened are revoked.\n`);
       const follow = runInTerminal(
         ["events", "--follow", "--json", "--since", "1h", "--target", id],
         environment,

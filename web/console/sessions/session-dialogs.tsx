@@ -113,7 +113,7 @@ interface RevokeAllSessionsDialogProps {
   onClose(): void;
 }
 
-/** Revokes all sessions of an application. */
+/** Revokes all sessions that an application opened. */
 export function RevokeAllSessionsDialog(props: RevokeAllSessionsDialogProps) {
   const { applicationId, onClose } = props;
   const sessions = useClient(SessionService);
@@ -125,8 +125,9 @@ export function RevokeAllSessionsDialog(props: RevokeAllSessionsDialogProps) {
   return (
     <ConfirmDialog title="Revoke all sessions?" confirm="Revoke all" act={revoke} onClose={onClose}>
       <p>
-        All sessions of <ApplicationLink id={applicationId} /> stop working immediately, including
-        those not listed. The keys of the application keep working and can open new sessions.
+        All sessions that <ApplicationLink id={applicationId} /> opened stop working immediately,
+        including those not listed. The keys of the application keep working and can open new
+        sessions.
       </p>
     </ConfirmDialog>
   );
