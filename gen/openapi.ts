@@ -6399,7 +6399,7 @@ export const openapi = {
             "$ref": "#/components/responses/IdempotencyKeyReused"
           },
           "429": {
-            "description": "`session_quota_reached`: The application has reached its session quota. `rate_limited`: Too many calls or checks with this key, or too many invalid or revoked keys from this address.",
+            "description": "`session_quota_reached`: The application has reached its session quota. `rate_limited`: Too many calls or checks with this key, or too many invalid keys, calls of `/keys/revoke` or invalid signatures from this address.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -8081,7 +8081,7 @@ export const openapi = {
         }
       },
       "RateLimited": {
-        "description": "Too many calls or checks with this key, or too many invalid or revoked keys from this address.",
+        "description": "Too many calls or checks with this key, or too many invalid keys, calls of `/keys/revoke` or invalid signatures from this address.",
         "headers": {
           "X-Request-Id": {
             "$ref": "#/components/headers/X-Request-Id"

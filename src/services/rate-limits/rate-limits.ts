@@ -131,7 +131,10 @@ export function createRateLimits(options: RateLimitsOptions): RateLimits {
     public: createLimit("public", tooManyCalls),
     private: createLimit("private", tooManyCalls),
     management: createLimit("management", tooManyCalls),
-    failures: createLimit("failures", "Too many invalid or revoked keys from this address."),
+    failures: createLimit(
+      "failures",
+      "Too many invalid keys, revocations or invalid signatures from this address.",
+    ),
   };
 
   function limitOf({ application, session }: Caller): Limit | undefined {
