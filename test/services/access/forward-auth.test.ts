@@ -407,7 +407,7 @@ describe("without a permission", () => {
 
   it("denies a request that no header describes", async () => {
     const { detail } = expectDenial(await route({}), 403, "permission_denied");
-    expect(detail).toContain("does not say which permission");
+    expect(detail).toContain("does not specify which permission");
   });
 
   it("denies a path whose text is not valid as a container or token id", async () => {

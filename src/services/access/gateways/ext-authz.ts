@@ -96,7 +96,7 @@ function refuseRequirement(
   return unknown === undefined
     ? requirement && refuseInvalid(requirement)
     : permissionDenied(
-        `The gateway cannot say what this request needs: ${quote(unknown)} is not one of the context extensions ${extensions.join(", ")}.`,
+        `The gateway's requirement for this request is invalid: ${quote(unknown)} is not one of the context extensions ${extensions.join(", ")}.`,
       );
 }
 

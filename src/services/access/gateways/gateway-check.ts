@@ -138,7 +138,9 @@ export function refuseInvalid(requirement: Partial<Requirement>): Problem | unde
   const problem = validateMessage(ForwardAuthRequestSchema, message);
   return (
     problem &&
-    permissionDenied(`The gateway cannot say what this request needs: ${problem.rawMessage}.`)
+    permissionDenied(
+      `The gateway's requirement for this request is invalid: ${problem.rawMessage}.`,
+    )
   );
 }
 
@@ -189,7 +191,7 @@ function toDenial(
 function noRoute(request: RoutedRequest | undefined): Problem {
   return permissionDenied(
     request
-      ? "No route of the gateway matches this request, or the gateway does not send its host, method and path. Ask its operator."
-      : "The gateway does not say which permission this request needs. Ask its operator.",
+      ? "No route of the gateway matches this request, or the gateway does not send its host, method and path. Contact its operator."
+      : "The gateway does not specify which permission this request needs. Contact its operator.",
   );
 }
