@@ -57,6 +57,20 @@ describe("the documentation site", () => {
     expect(broken).toEqual([]);
   });
 
+  it("has every page and anchor that the console links to", () => {
+    const links = readdirSync("web/console", { recursive: true, encoding: "utf8" })
+      .filter((name) => /\.tsx?$/.test(name))
+      .flatMap((name) =>
+        matchAll(readFileSync(join("web/console", name), "utf8"), /["'`](\/docs\b[^"'`]*)/g),
+      );
+    expect(links.length).toBeGreaterThan(4);
+    const broken = links.filter((link) => {
+      const [path = "", anchor] = link.split("#");
+      return !pages.has(path) || (anchor !== undefined && !hasAnchor(path, anchor));
+    });
+    expect(broken).toEqual([]);
+  });
+
   it("has no inline scripts or styles, which the content security policy blocks", () => {
     for (const [url, html] of pages) {
       expect([

@@ -120,7 +120,7 @@ function Finish({ demo, restart }: EndProps) {
       <p className="muted">
         The session works until it expires or is revoked, and never has more permissions than its
         backend. To protect your own API, see the{" "}
-        <a href="/docs/tutorials" target="_blank" rel="noreferrer">
+        <a href="/docs#tutorials" target="_blank" rel="noreferrer">
           tutorials
         </a>
         .
