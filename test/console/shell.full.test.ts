@@ -108,6 +108,8 @@ describeInBrowser("console shell", (browser) => {
     await page.getByRole("option", { name: "My key" }).click();
     await page.getByRole("heading", { level: 1, name: "My key" }).waitFor();
     await page.getByRole("button", { name: "Search" }).click();
+    await search.fill("check access");
+    await page.getByRole("option", { name: "Why?" }).waitFor();
     await search.fill("theme dark");
     await page.keyboard.press("Enter");
     await expectEventually(() => colorScheme(page), "dark");

@@ -13,6 +13,8 @@ import type { SignedInKey } from "../sign-in/signed-in-key.js";
 interface PageLink {
   readonly path: string;
   readonly label: string;
+  /** Other words that find the page in the palette. */
+  readonly keywords?: string;
   readonly icon: LucideIcon;
   /** Pressed after `g`, the key opens the page. */
   readonly key: string;
@@ -60,7 +62,14 @@ const sections: readonly Section[] = [
   {
     title: "Access",
     pages: [
-      { path: "/why", label: "Why?", icon: CircleHelp, key: "w", isFor: () => true },
+      {
+        path: "/why",
+        label: "Why?",
+        keywords: "check access",
+        icon: CircleHelp,
+        key: "w",
+        isFor: () => true,
+      },
       { path: "/me", label: "My key", icon: KeyRound, key: "k", isFor: () => true },
     ],
   },

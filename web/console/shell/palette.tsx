@@ -40,6 +40,8 @@ interface PaletteProps {
 interface Command {
   readonly value: string;
   readonly label: string;
+  /** Other words that find the command. */
+  readonly keywords?: string | undefined;
   readonly icon: LucideIcon;
   readonly group: "Applications" | "Pages" | "Actions";
   readonly details?: ReactNode;
@@ -195,9 +197,10 @@ function useCommands(openShortcuts: () => void): readonly Command[] {
   });
   return [
     ...pagesFor(access).map(
-      ({ path, label, icon, key }): Command => ({
+      ({ path, label, keywords, icon, key }): Command => ({
         value: path,
         label,
+        keywords,
         icon,
         group: "Pages",
         details: <Kbd keys={["g", key]} />,
@@ -226,7 +229,9 @@ function openTab(path: string): void {
   open(path, "_blank", "noreferrer");
 }
 
-/** Every word must occur in the label or the group. */
+/** Every word must occur in the label, the keywords or the group. */
 function matching(commands: readonly Command[], text: string): readonly Command[] {
-  return commands.filter(({ label, group }) => containsWords(`${label} ${group}`, text));
+  return commands.filter(({ label, keywords = "", group }) =>
+    containsWords(`${label} ${keywords} ${group}`, text),
+  );
 }
