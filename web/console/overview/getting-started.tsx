@@ -96,7 +96,7 @@ export function GettingStarted({ own }: GettingStartedProps) {
                 title="Create a public application for your web or mobile app"
                 isDone={own.hasPublic}
               >
-                Its key only opens sessions.
+                Its key is public and can open sessions.
                 {may("application:create") && (
                   <div className="actions">
                     <ButtonLink href="/applications/new">New application</ButtonLink>
@@ -157,6 +157,10 @@ export function GuardCard() {
       <p className="hint">
         In TypeScript, <code>npm install latchkey</code> adds the guard once the package is on npm.
         Until then, run <code>npm install</code> with the folder of your clone.
+      </p>
+      <p className="hint">
+        Set <code>SVC_API_KEY</code> to the key of a private application with{" "}
+        <code>access:check</code>, and <code>CALLER_KEY</code> to the key to check.
       </p>
       <CodeTabs
         label="Language of the check"

@@ -151,7 +151,7 @@ function KeyForm({ signIn, firstProblem }: KeyFormProps) {
       <KeyField
         ref={field}
         label="API key"
-        hint="The service prints the first key when it starts for the first time. The key stays in this page and is sent only to this service."
+        hint="The first start with an embedded store prints a key. Otherwise, create one with latchkey bootstrap. The key stays in this page and is sent only to this service."
         placeholder="lk_mgt_…"
         isRequired
         errors={isRefused ? [describeRefusedKey(key)] : []}
@@ -182,7 +182,7 @@ function describeRefusedKey(key: string): string {
   if (key !== "" && !key.startsWith("lk_")) {
     return "The service does not accept this key. The keys that it creates start with lk_. Copy the key as it was shown when it was created.";
   }
-  return "The service does not accept this key. It may be incomplete, expired, replaced or revoked. Copy the whole key again, or use another one.";
+  return "The service does not accept this key. It may be incomplete, expired, replaced or revoked, or its application may be disabled. Copy the whole key again, or use another one.";
 }
 
 /** The key is stored on request only, for this tab, until the tab is closed. */

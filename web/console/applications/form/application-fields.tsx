@@ -163,7 +163,8 @@ const types = choicesOf(CreateApplicationRequestSchema.field.type) as readonly A
 const typeHints: Readonly<Record<ApplicationType, string>> = {
   private: "For backends that can keep a secret. It can authorize sessions.",
   public: "For browsers and mobile apps, where the key is public. It can open sessions.",
-  management: "For administrators and tools: manages applications, sessions and the audit log.",
+  management:
+    "For administrators and tools that manage applications and sessions and read the audit log.",
 };
 
 function TypeField({ form: { draft, change } }: FieldsProps) {
