@@ -50,7 +50,8 @@ ${renderTable(
 
 ## No key required
 
-These succeed for everyone, whatever key is sent. \`/metrics\` returns 404 if it is off or served on a separate port.
+These succeed for everyone, whatever key is sent. So do the pages below \`/console\` and \`/docs\`. \`/metrics\` returns
+404 if it is off or served on a separate port.
 \`${methodName(signedMethod)}\` needs no key either, but a [signature](../guides/respond-to-a-leaked-key.md#github-secret-scanning).
 
 ${unauthenticated.map((name) => `- \`${name}\``).join("\n")}
