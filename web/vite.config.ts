@@ -1,7 +1,7 @@
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { gzip } from "node:zlib";
+import { brotliCompress, gzip } from "node:zlib";
 import { defineConfig, type Plugin } from "vite";
 import { docsSite } from "./docs/site/plugin.js";
 
@@ -38,7 +38,7 @@ export default defineConfig({
   server: { proxy: { "^/(latchkey\\.v1\\.|openapi\\.json)": service } },
 });
 
-/** Writes a gzip copy of each file, so that the server does not have to compress. */
+/** Writes compressed copies of each file, so that the server does not have to compress. */
 function compressFiles(): Plugin {
   return {
     name: "compress-files",
@@ -53,7 +53,10 @@ function compressFiles(): Plugin {
 function compressIn(folder: string): (name: string) => Promise<void> {
   return async (name) => {
     const path = join(folder, name);
-    const compressed = await promisify(gzip)(await readFile(path), { level: 9 });
-    await writeFile(`${path}.gz`, compressed);
+    const plain = await readFile(path);
+    await Promise.all([
+      writeFile(`${path}.br`, await promisify(brotliCompress)(plain)),
+      writeFile(`${path}.gz`, await promisify(gzip)(plain, { level: 9 })),
+    ]);
   };
 }

@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, extname, join } from "node:path";
 import { promisify } from "node:util";
-import { gzip } from "node:zlib";
+import { brotliCompress, constants, gzip } from "node:zlib";
 import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
 import { type Exchange, handled, type RequestHandler } from "../http/exchange.js";
 import type { HeaderList } from "../http/headers.js";
@@ -126,7 +126,9 @@ function withoutConsole(file: WebFile): WebFile {
 
 function edit(file: WebFile, change: (html: string) => string): WebFile {
   const plain = lazy(async () => Buffer.from(change((await file.plain()).toString())));
-  const compressed = lazy(async () => promisify(gzip)(await plain()));
+  const compressed = new Map(
+    encodings.map(({ name, compress }) => [name, lazy(async () => compress(await plain()))]),
+  );
   const etag = lazy(async () =>
     createHash("sha256")
       .update(await plain())
@@ -154,14 +156,15 @@ async function sendFile(
   headers: HeaderList,
   status = 200,
 ): Promise<void> {
-  const isCompressed = compressed !== undefined && acceptsGzip(exchange);
-  const body = await (isCompressed ? compressed() : plain());
+  const encoding = [...compressed.keys()].find((name) => accepts(exchange, name));
+  const read = compressed.get(encoding ?? "") ?? plain;
+  const body = await read();
   exchange.isWebPage = true;
   exchange.send(
     status,
     [
       ...["content-type", type],
-      ...(isCompressed ? ["content-encoding", "gzip"] : []),
+      ...(encoding ? ["content-encoding", encoding] : []),
       ...["vary", "accept-encoding"],
       ...noSniff,
       ...headers,
@@ -170,16 +173,38 @@ async function sendFile(
   );
 }
 
-function acceptsGzip({ headers }: Exchange): boolean {
-  const accepted = String(headers["accept-encoding"] ?? "");
-  return /(?:^|,)\s*gzip\s*(?:,|$|;(?!\s*q=0(?:\.0*)?\s*(?:,|$)))/i.test(accepted);
+interface Encoding {
+  readonly name: string;
+  readonly extension: string;
+  compress(plain: Buffer): Promise<Buffer>;
+}
+
+/** The smallest first. The highest quality of Brotli would need seconds for a large page. */
+const encodings: readonly Encoding[] = [
+  {
+    name: "br",
+    extension: ".br",
+    compress: (plain) =>
+      promisify(brotliCompress)(plain, { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }),
+  },
+  { name: "gzip", extension: ".gz", compress: (plain) => promisify(gzip)(plain) },
+];
+
+function accepts({ headers }: Exchange, encoding: string): boolean {
+  return String(headers["accept-encoding"] ?? "")
+    .split(",")
+    .some((entry) => {
+      const [name, ...parameters] = entry.split(";").map((part) => part.trim().toLowerCase());
+      return name === encoding && !parameters.some((one) => /^q=0(?:\.0*)?$/.test(one));
+    });
 }
 
 /** A file, uncompressed and, if the build compressed it, compressed. */
 interface WebFile {
   readonly type: string;
   plain(): Promise<Buffer>;
-  readonly compressed?: (() => Promise<Buffer>) | undefined;
+  /** By the name of the encoding, in the order of preference. */
+  readonly compressed: ReadonlyMap<string, () => Promise<Buffer>>;
   /** The hash of the content, for a page. */
   readonly etag?: (() => Promise<Buffer>) | undefined;
 }
@@ -207,8 +232,14 @@ function findWebFiles(): Map<string, WebFile> {
     const type = types[extname(name)];
     if (type !== undefined) {
       const path = join(folder, name);
-      const zipped = `${name}.gz`;
-      const compressed = names.has(zipped) ? lazy(() => readFile(join(folder, zipped))) : undefined;
+      const compressed = new Map(
+        encodings
+          .filter(({ extension }) => names.has(name + extension))
+          .map(({ name: encoding, extension }) => [
+            encoding,
+            lazy(() => readFile(path + extension)),
+          ]),
+      );
       files.set(`/${name}`, { type, plain: lazy(() => readFile(path)), compressed });
     }
   }
