@@ -7,6 +7,7 @@ import {
   expectEventually,
   horizontalOverflow,
   useConsole,
+  waitForFocus,
 } from "../support/browser/console.js";
 
 describeInBrowser("console rule editor", (browser) => {
@@ -33,6 +34,7 @@ describeInBrowser("console rule editor", (browser) => {
   async function add(description: string, container: string, permissions: string): Promise<void> {
     const position = (await order()).length + 1;
     await page.getByRole("button", { name: "Add rule" }).click();
+    await waitForFocus(rule(position).getByLabel("Description"));
     await page.keyboard.type(description);
     await rule(position).getByLabel("Container").fill(container);
     await permissionsOf(rule(position)).fill(permissions);

@@ -18,7 +18,10 @@ const maxFirstLoad = 200_000;
 describeInBrowser("console shell", (browser) => {
   const { server, root, api, open } = useConsole(browser);
 
-  it("loads little script for the sign-in and the first page", async () => {
+  it.each([
+    ...["/overview", "/applications", "/applications/new", "/sessions", "/sessions/try"],
+    ...["/why", "/activity", "/me", "an application"],
+  ])("loads little script for the sign-in and %s", async (path) => {
     const { page, faults } = await browser.open("about:blank");
     const scripts: Promise<number>[] = [];
     page.on("requestfinished", (request) => {
@@ -30,7 +33,8 @@ describeInBrowser("console shell", (browser) => {
     await page.addInitScript(
       "const start = setTimeout; window.setTimeout = (run, ms, ...rest) => ms >= 2000 ? 0 : start(run, ms, ...rest);",
     );
-    await page.goto(`${server.url}/console`);
+    const application = `/applications/${root.applicationId}`;
+    await page.goto(`${server.url}/console${path.startsWith("/") ? path : application}`);
     await signIn({ page, faults }, root.key);
     await page.getByRole("heading", { level: 1 }).waitFor();
     await expectEventually(() => page.getByText(/^Loading/).count(), 0);

@@ -10,7 +10,7 @@ import {
   CheckAccessRequestSchema,
 } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { isId } from "../../../src/lib/uuid-text.js";
-import { useKnownPermissions, usePermissionSuggestions } from "../rules/permission-input.js";
+import { useKnownPermissions, usePermissionSuggestions } from "../rules/known-permissions.js";
 import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { Combobox } from "../ui/combobox.js";
 import { Card, EmptyState, Skeleton } from "../ui/display.js";

@@ -1,24 +1,15 @@
-import { create } from "@bufbuild/protobuf";
 import { Search, X } from "lucide-react";
-import { useEffect, useMemo, useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { ListApplicationsRequestSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { maxLengthOf } from "../../../src/contract/fields.js";
 import { mayContainKey } from "../../../src/contract/key-text.js";
 import { FilterBar } from "../lists/filter-bar.js";
-import {
-  applicationFilter,
-  choiceFilter,
-  type Filter,
-  type FilterFieldProps,
-  plainOptions,
-} from "../lists/filters.js";
-import { usePermissionSuggestions } from "../rules/permission-input.js";
+import { applicationFilter, choiceFilter, type Filter, plainOptions } from "../lists/filters.js";
 import { IconButton } from "../ui/buttons.js";
-import { Combobox } from "../ui/combobox.js";
-import { TextField } from "../ui/fields.js";
 import { debounceMs } from "../ui/hooks.js";
+import { lazyComponent } from "../ui/lazy.js";
 import { Select } from "../ui/select.js";
-import { labelOf, useFieldErrors } from "../validation/field-errors.js";
+import { labelOf } from "../validation/field-errors.js";
 import {
   expiryChoices,
   type Filters,
@@ -30,6 +21,13 @@ import {
   unusedChoices,
   viewDefaults,
 } from "./application-query.js";
+
+const PermissionFilter = lazyComponent(async () => ({
+  default: (await import("./application-filter-fields.js")).PermissionFilter,
+}));
+const ExternalIdFilter = lazyComponent(async () => ({
+  default: (await import("./application-filter-fields.js")).ExternalIdFilter,
+}));
 
 const { q, externalId } = ListApplicationsRequestSchema.field;
 
@@ -158,85 +156,3 @@ const filters: readonly Filter<Exclude<keyof Filters, "q">>[] = [
     field: (props) => <ExternalIdFilter {...props} />,
   },
 ];
-
-function PermissionFilter({ label, value, onChange }: FilterFieldProps) {
-  const [text, setText] = useState(value);
-  const suggestions = usePermissionSuggestions(text.trim());
-  const request = useMemo(
-    () =>
-      create(ListApplicationsRequestSchema, text.trim() === "" ? {} : { permission: text.trim() }),
-    [text],
-  );
-  const { permission: invalid } = useFieldErrors(ListApplicationsRequestSchema, request);
-  const errors = keyErrors(text) ?? invalid;
-  useCommit(text.trim(), value, errors === undefined, onChange);
-  return (
-    <Combobox
-      label={label}
-      placeholder="token:read"
-      hint="Held directly or by a rule."
-      errors={errors}
-      suggestions={suggestions}
-      text={text}
-      onText={setText}
-      onChoose={setText}
-    />
-  );
-}
-
-function ExternalIdFilter({ label, value, onChange }: FilterFieldProps) {
-  const [text, setText] = useState(value);
-  const errors = keyErrors(text);
-  useCommit(text.trim(), value, errors === undefined, onChange);
-  return (
-    <TextField
-      label={label}
-      hint="The whole ID in the other system."
-      errors={errors}
-      maxLength={maxLengthOf(externalId)}
-      value={text}
-      onChange={setText}
-    />
-  );
-}
-
-/** Filters are in the URL, where a key must not be. */
-function keyErrors(text: string): readonly string[] | undefined {
-  return mayContainKey(text)
-    ? ["contains a key, and keys must not be in URLs: use the search field"]
-    : undefined;
-}
-
-/** Applies a typed filter once the user pauses or closes the filters. */
-function useCommit(
-  text: string,
-  value: string,
-  isValid: boolean,
-  onChange: (value: string) => void,
-): void {
-  const pending = useRef<() => void>(undefined);
-  useEffect(() => {
-    const { pathname } = location;
-    return () => {
-      // The user may have left the page instead.
-      if (location.pathname === pathname) {
-        pending.current?.();
-      }
-    };
-  }, []);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only the typed text matters.
-  useEffect(() => {
-    if (text !== value && isValid) {
-      const commit = () => {
-        pending.current = undefined;
-        onChange(text);
-      };
-      pending.current = commit;
-      const timer = setTimeout(commit, debounceMs);
-      return () => {
-        clearTimeout(timer);
-        pending.current = undefined;
-      };
-    }
-  }, [text, isValid]);
-}

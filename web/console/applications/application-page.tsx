@@ -10,7 +10,7 @@ import {
   SearchX,
   Trash2,
 } from "lucide-react";
-import { type ReactNode, useState } from "react";
+import { type ReactNode, Suspense, useState } from "react";
 import { flushSync } from "react-dom";
 import { useLocation } from "wouter";
 import {
@@ -22,6 +22,7 @@ import { RecentEvents } from "../activity/recent-events.js";
 import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { Button, ButtonLink, IconButton } from "../ui/buttons.js";
 import { EmptyState, Skeleton } from "../ui/display.js";
+import { lazyComponent } from "../ui/lazy.js";
 import { Menu } from "../ui/menu.js";
 import { NotAllowed, Page, Problem } from "../ui/page.js";
 import { copyText } from "../ui/toast.js";
@@ -30,8 +31,10 @@ import { StatusBadge, TypeBadge } from "./application-display.js";
 import { ApplicationKeys } from "./application-keys.js";
 import { Details, Metadata, Permissions, Restrictions } from "./application-sections.js";
 import { ApplicationSessions } from "./application-sessions.js";
-import { RotateDialog } from "./rotate-dialog.js";
+import type { Section } from "./form/section-form.js";
 import "./application-page.css";
+
+const RotateDialog = lazyComponent(() => import("./rotate-dialog.js"));
 
 interface ApplicationPageProps {
   readonly id: string;
@@ -54,7 +57,7 @@ function FoundApplication({ id }: ApplicationPageProps) {
     { id },
     { enabled: isId(id) },
   );
-  const [section, setSection] = useState<string>();
+  const [section, setSection] = useState<Section>();
   const [dialog, setDialog] = useState<DialogName>();
   const [, navigate] = useLocation();
   if (!isId(id) || (!application && error?.code === Code.NotFound)) {
@@ -109,7 +112,7 @@ function FoundApplication({ id }: ApplicationPageProps) {
           <Metadata {...sections} />
         </div>
       </div>
-      {dialog && dialogs[dialog]}
+      {dialog && <Suspense>{dialogs[dialog]}</Suspense>}
     </Page>
   );
 }

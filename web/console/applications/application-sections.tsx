@@ -4,12 +4,6 @@ import { formatNumber } from "../ui/count.js";
 import { ChipsOrAny, Copyable, DescriptionList } from "../ui/display.js";
 import { ExpiryTime, TimeAgo } from "../ui/time.js";
 import { ApplicationLink } from "./application-display.js";
-import {
-  DetailFields,
-  GrantFields,
-  MetadataFields,
-  RestrictionFields,
-} from "./form/application-fields.js";
 import { EditableCard, type Editing } from "./form/editable-card.js";
 
 interface SectionProps {
@@ -21,12 +15,7 @@ export function Details(props: SectionProps) {
   const { application } = props;
   const { id, externalId, lastUsedAt, expiresAt, modifiedAt } = application;
   return (
-    <EditableCard
-      {...props}
-      label="Details"
-      fields={["name", "description", "externalId", "expiresAt"]}
-      editor={(form) => <DetailFields form={form} />}
-    >
+    <EditableCard {...props} label="Details">
       <DescriptionList
         items={[
           ["ID", <Copyable key="id" text={id} label="Copy ID" />],
@@ -60,12 +49,7 @@ export function Details(props: SectionProps) {
 export function Permissions(props: SectionProps) {
   const { permissions, rules } = props.application;
   return (
-    <EditableCard
-      {...props}
-      label="Permissions"
-      fields={["permissions", "rules"]}
-      editor={(form) => <GrantFields form={form} />}
-    >
+    <EditableCard {...props} label="Permissions">
       <Grants permissions={permissions} rules={rules} />
     </EditableCard>
   );
@@ -75,12 +59,7 @@ export function Restrictions(props: SectionProps) {
   const { type, allowedOrigins, allowedCidrs, sessionQuota } = props.application;
   const isPublic = type === "public";
   return (
-    <EditableCard
-      {...props}
-      label="Restrictions"
-      fields={["allowedOrigins", "allowedCidrs", "sessionQuota"]}
-      editor={(form) => <RestrictionFields form={form} />}
-    >
+    <EditableCard {...props} label="Restrictions">
       <DescriptionList
         items={[
           ...(isPublic
@@ -110,12 +89,7 @@ export function Restrictions(props: SectionProps) {
 export function Metadata(props: SectionProps) {
   const pairs = Object.entries(props.application.metadata);
   return (
-    <EditableCard
-      {...props}
-      label="Metadata"
-      fields={["metadata"]}
-      editor={(form) => <MetadataFields form={form} />}
-    >
+    <EditableCard {...props} label="Metadata">
       {pairs.length === 0 ? (
         <p className="muted">Key-value pairs for your own use, such as the owner. None yet.</p>
       ) : (

@@ -1,5 +1,5 @@
 import { Ban, CircleCheck, RefreshCw, Trash2 } from "lucide-react";
-import { useState } from "react";
+import { Suspense, useState } from "react";
 import type { Application } from "../../../gen/latchkey/v1/application_service_pb.js";
 import type { BulkItem, BulkResult } from "../bulk/run-bulk.js";
 import { SelectionBar } from "../bulk/selection-bar.js";
@@ -7,17 +7,13 @@ import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { Button } from "../ui/buttons.js";
 import { formatNumber } from "../ui/count.js";
 import { useAction, useRefresh } from "../ui/hooks.js";
+import { lazyComponent } from "../ui/lazy.js";
 import { Problem } from "../ui/page.js";
 import type { Status } from "./application-dialogs.js";
 import { pageSize } from "./application-query.js";
-import {
-  BulkDeleteDialog,
-  BulkDisableDialog,
-  BulkEnableDialog,
-  BulkRotateDialog,
-} from "./bulk-dialogs.js";
+import type { BulkAction } from "./bulk-dialogs.js";
 
-type Action = "disable" | "enable" | "rotate" | "delete";
+const BulkActionDialog = lazyComponent(() => import("./bulk-dialogs.js"));
 
 interface BulkActionsProps {
   readonly selected: readonly Application[];
@@ -32,10 +28,9 @@ interface BulkActionsProps {
 /** The actions on the selected applications. */
 export function BulkActions({ selected, total, onSelect, onSelectAll }: BulkActionsProps) {
   const { may } = useSignedInKey();
-  const [action, setAction] = useState<Action>();
+  const [action, setAction] = useState<BulkAction>();
   const refresh = useRefresh();
   const all = useAction(onSelectAll);
-  const ActionDialog = action && dialogs[action];
   const has = (status: Status) => selected.some((application) => application.status === status);
 
   function close(results: readonly BulkResult[], rest: readonly BulkItem[]): void {
@@ -90,14 +85,11 @@ export function BulkActions({ selected, total, onSelect, onSelectAll }: BulkActi
           </Button>
         )}
       </SelectionBar>
-      {ActionDialog && <ActionDialog selected={selected} onClose={close} />}
+      {action && (
+        <Suspense>
+          <BulkActionDialog action={action} selected={selected} onClose={close} />
+        </Suspense>
+      )}
     </>
   );
 }
-
-const dialogs = {
-  disable: BulkDisableDialog,
-  enable: BulkEnableDialog,
-  rotate: BulkRotateDialog,
-  delete: BulkDeleteDialog,
-} as const;

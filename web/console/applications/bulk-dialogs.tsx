@@ -31,7 +31,25 @@ interface ActionDialogProps {
   onClose(results: readonly BulkResult[], rest: readonly BulkItem[]): void;
 }
 
-export function BulkDisableDialog({ selected, onClose }: ActionDialogProps) {
+export type BulkAction = "disable" | "enable" | "rotate" | "delete";
+
+/** Confirms and runs an action on the selected applications. */
+export default function BulkActionDialog(
+  props: ActionDialogProps & { readonly action: BulkAction },
+) {
+  switch (props.action) {
+    case "disable":
+      return <BulkDisableDialog {...props} />;
+    case "enable":
+      return <BulkEnableDialog {...props} />;
+    case "rotate":
+      return <BulkRotateDialog {...props} />;
+    case "delete":
+      return <BulkDeleteDialog {...props} />;
+  }
+}
+
+function BulkDisableDialog({ selected, onClose }: ActionDialogProps) {
   const { me } = useSignedInKey();
   const items = selected.filter(({ status }) => status === "enabled");
   const { change, offerUndo } = useStatusChange();
@@ -60,7 +78,7 @@ export function BulkDisableDialog({ selected, onClose }: ActionDialogProps) {
   );
 }
 
-export function BulkEnableDialog({ selected, onClose }: ActionDialogProps) {
+function BulkEnableDialog({ selected, onClose }: ActionDialogProps) {
   const items = selected.filter(({ status }) => status === "disabled");
   const { change, offerUndo } = useStatusChange();
   return (
@@ -130,7 +148,7 @@ function useStatusChange() {
   return { change, offerUndo };
 }
 
-export function BulkRotateDialog({ selected, onClose }: ActionDialogProps) {
+function BulkRotateDialog({ selected, onClose }: ActionDialogProps) {
   const { me } = useSignedInKey();
   const [gracePeriod, setGracePeriod] = useState(defaultGracePeriod);
   const applications = useClient(ApplicationService);
@@ -170,7 +188,7 @@ export function BulkRotateDialog({ selected, onClose }: ActionDialogProps) {
   );
 }
 
-export function BulkDeleteDialog({ selected, onClose }: ActionDialogProps) {
+function BulkDeleteDialog({ selected, onClose }: ActionDialogProps) {
   const { me } = useSignedInKey();
   const [typed, setTyped] = useState("");
   const applications = useClient(ApplicationService);

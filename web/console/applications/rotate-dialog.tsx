@@ -22,7 +22,7 @@ interface RotateDialogProps {
 }
 
 /** Replaces the key, with an optional grace period for the current one. */
-export function RotateDialog({ application, onClose }: RotateDialogProps) {
+export default function RotateDialog({ application, onClose }: RotateDialogProps) {
   const { id, name, version: ifMatch } = application;
   const [gracePeriod, setGracePeriod] = useState(defaultGracePeriod);
   const applications = useClient(ApplicationService);

@@ -1,10 +1,12 @@
 import { ListFilter, X } from "lucide-react";
-import { Fragment, type ReactNode, useRef } from "react";
+import { type ReactNode, type Ref, Suspense, useRef, useState } from "react";
 import { Button } from "../ui/buttons.js";
-import { Popover } from "../ui/popover.js";
+import { lazyComponent } from "../ui/lazy.js";
 import type { Filter } from "./filters.js";
 import type { ChangeOptions, ChangeParams } from "./list-params.js";
 import "./lists.css";
+
+const FilterPopover = lazyComponent(() => import("./filter-popover.js"));
 
 interface FilterBarProps<Name extends string> {
   readonly filters: readonly Filter<Name>[];
@@ -24,27 +26,24 @@ export function FilterBar<Name extends string>(props: FilterBarProps<Name>) {
   const filterButton = useRef<HTMLButtonElement>(null);
   const focus = () => filterButton.current?.focus();
   const chosen = filters.filter(({ name }) => values[name] !== "");
-  const filterTrigger = (
-    <Button ref={filterButton} icon={ListFilter}>
-      Filter
-    </Button>
-  );
+  // The script of the fields loads when they are first opened.
+  const [isWanted, setIsWanted] = useState(false);
+  const closedButton = <FilterButton ref={filterButton} onClick={() => setIsWanted(true)} />;
   return (
     <search className="filter-area">
       <div className="filter-bar">
-        <Popover title="Filters" trigger={filterTrigger}>
-          <div className="filter-fields">
-            {filters.map(({ name, label, field }) => (
-              <Fragment key={name}>
-                {field({
-                  label,
-                  value: values[name],
-                  onChange: (value, options) => change(name, value, options),
-                })}
-              </Fragment>
-            ))}
-          </div>
-        </Popover>
+        {isWanted ? (
+          <Suspense fallback={closedButton}>
+            <FilterPopover
+              trigger={<FilterButton ref={filterButton} />}
+              filters={filters}
+              values={values}
+              onChange={(name, value, options) => change(name as Name, value, options)}
+            />
+          </Suspense>
+        ) : (
+          closedButton
+        )}
         {children}
       </div>
       {chosen.length > 0 && (
@@ -80,5 +79,18 @@ export function FilterBar<Name extends string>(props: FilterBarProps<Name>) {
         </ul>
       )}
     </search>
+  );
+}
+
+interface FilterButtonProps {
+  readonly ref: Ref<HTMLButtonElement>;
+  onClick?(): void;
+}
+
+function FilterButton(props: FilterButtonProps) {
+  return (
+    <Button {...props} icon={ListFilter}>
+      Filter
+    </Button>
   );
 }

@@ -1,8 +1,15 @@
 import type { ReactNode } from "react";
 import { ApplicationName } from "../applications/application-display.js";
-import { ApplicationField } from "../applications/application-field.js";
-import { type Option, Select } from "../ui/select.js";
+import { lazyComponent } from "../ui/lazy.js";
+import type { Option } from "../ui/select.js";
 import type { ChangeOptions } from "./list-params.js";
+
+const Select = lazyComponent(async () => ({
+  default: (await import("../ui/select.js")).Select,
+}));
+const ApplicationField = lazyComponent(async () => ({
+  default: (await import("../applications/application-field.js")).ApplicationField,
+}));
 
 /** A filter of a list. An empty value means that it is not set. */
 export interface Filter<Name extends string = string> {

@@ -1,7 +1,7 @@
 import type { AccessRule } from "../../../gen/latchkey/v1/access_rule_pb.js";
 import { inWords } from "../../common/words.js";
 import { Badge, Chips } from "../ui/display.js";
-import { useKnownPermissions } from "./permission-input.js";
+import { useKnownPermissions } from "./known-permissions.js";
 import { sortByPriority } from "./rule-list.js";
 
 interface GrantsProps {

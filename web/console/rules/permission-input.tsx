@@ -1,9 +1,8 @@
-import { useQuery } from "@connectrpc/connect-query";
 import { X } from "lucide-react";
 import { type ClipboardEvent, type KeyboardEvent, useMemo, useRef, useState } from "react";
-import { AccessService, type KnownPermission } from "../../../gen/latchkey/v1/access_service_pb.js";
-import { Combobox, type Suggestion } from "../ui/combobox.js";
+import { Combobox } from "../ui/combobox.js";
 import type { FieldText } from "../ui/fields.js";
+import { toSuggestion, useKnownPermissions } from "./known-permissions.js";
 import type { RuleKind } from "./rule-list.js";
 import "./rules.css";
 
@@ -113,36 +112,6 @@ export function PermissionInput({ kind, value, onChange, ...texts }: PermissionI
       </span>
     </div>
   );
-}
-
-/** The permissions that the service knows, once they are loaded. */
-export function useKnownPermissions(): readonly KnownPermission[] | undefined {
-  const { data } = useQuery(AccessService.method.listPermissions, {}, { staleTime: 60_000 });
-  return data?.data;
-}
-
-/** The known permissions that contain a text. All if the text is one of them. */
-export function usePermissionSuggestions(text: string): readonly Suggestion[] {
-  const known = useKnownPermissions();
-  return useMemo(() => {
-    const isChosen = known?.some(({ name }) => name === text);
-    return (known ?? [])
-      .filter(({ name }) => isChosen || name.includes(text.toLowerCase()))
-      .map(toSuggestion);
-  }, [known, text]);
-}
-
-function toSuggestion({ name, allows }: KnownPermission): Suggestion {
-  return {
-    value: name,
-    label: name,
-    details: (
-      <span className="permission-option">
-        <code>{name}</code>
-        <span className="hint">{allows}</span>
-      </span>
-    ),
-  };
 }
 
 const separator = /[\s,;]+/;

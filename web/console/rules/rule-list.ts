@@ -75,3 +75,30 @@ export function scopeInWords({ container, conditions }: AccessRule): string {
     .map(({ attribute, operator, value }) => `${attribute} ${inWords(operator)} ${value}`)
     .join(" and ");
 }
+
+/** Stable ids for rules while they are edited and moved. */
+export interface RuleIds {
+  of(rule: AccessRule): string;
+  /** Returns a changed copy with the same id. */
+  change(rule: AccessRule, fields: Partial<AccessRule>): AccessRule;
+}
+
+export function createRuleIds(): RuleIds {
+  const ids = new WeakMap<AccessRule, string>();
+  let count = 0;
+
+  function of(rule: AccessRule): string {
+    const id = ids.get(rule) ?? `rule-${++count}`;
+    ids.set(rule, id);
+    return id;
+  }
+
+  return {
+    of,
+    change(rule, fields) {
+      const changed = { ...rule, ...fields };
+      ids.set(changed, of(rule));
+      return changed;
+    },
+  };
+}

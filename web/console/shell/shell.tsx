@@ -12,7 +12,7 @@ import { Link, useLocation } from "wouter";
 import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { IconButton, iconSize } from "../ui/buttons.js";
 import { Kbd, Logo } from "../ui/display.js";
-import { lazyComponent, preloadComponents } from "../ui/lazy.js";
+import { lazyComponent, preload } from "../ui/lazy.js";
 import { ErrorBoundary } from "../ui/page.js";
 import { pageAt, sectionsFor } from "./pages.js";
 import { modifierKey, useShortcuts } from "./shortcuts.js";
@@ -33,7 +33,7 @@ export function Shell({ children }: { readonly children: ReactNode }) {
   const openShortcuts = () => setOverlay("shortcuts");
   useShortcuts({ openPalette, openShortcuts });
   useEffect(() => {
-    const timer = setTimeout(preloadComponents, preloadDelayMs);
+    const timer = setTimeout(preload, preloadDelayMs);
     return () => clearTimeout(timer);
   }, []);
   return (

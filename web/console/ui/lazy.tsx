@@ -5,20 +5,26 @@ import { callTimeoutMs, retryDelayMs, setOutage } from "./outage.js";
 type AnyComponent = ComponentType<any>;
 type Load<Component extends AnyComponent> = () => Promise<{ readonly default: Component }>;
 
-const loads = new Set<Load<AnyComponent>>();
+const loads = new Set<() => Promise<unknown>>();
 
-/** A page or a dialog whose script is loaded when it is first shown, or by `preloadComponents`. */
+/** A script that `preload` loads, unless it is needed earlier. */
+export function deferred<Script>(load: () => Promise<Script>): () => Promise<Script> {
+  loads.add(load);
+  return load;
+}
+
+/** A page or a part of it whose script is loaded when it is first shown, or by `preload`. */
 export function lazyComponent<Component extends AnyComponent>(
   load: Load<Component>,
 ): LazyExoticComponent<Component> {
-  loads.add(load);
+  deferred(load);
   return lazy(() => loadWithRetry(load));
 }
 
-/** Loads all of them, so that navigation works while the service is unreachable. */
-export function preloadComponents(): void {
+/** Loads all scripts, so that the console works while the service is unreachable. */
+export function preload(): void {
   for (const load of loads) {
-    // Showing it retries.
+    // Its first use retries.
     load().catch(() => undefined);
   }
 }

@@ -7,13 +7,16 @@ interface PopoverProps {
   readonly trigger: ReactElement;
   readonly title: string;
   readonly children: ReactNode;
+  /** Opens it when it is mounted. */
+  readonly isOpenAtFirst?: boolean;
 }
 
 /** A small panel beside a button, for example for filters. Escape and a click outside close it. */
-export function Popover({ trigger, title, children }: PopoverProps) {
+export function Popover({ trigger, title, children, isOpenAtFirst = false }: PopoverProps) {
   return (
     <Ark.Root
       positioning={positioning}
+      defaultOpen={isOpenAtFirst}
       onEscapeKeyDown={(event) => {
         // The first Escape closes an open list in the popover.
         if ((event.target as Element).ariaExpanded === "true") {

@@ -2,6 +2,7 @@ import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { useEffect, useMemo, useState } from "react";
 import type { ApplicationType, Grants } from "../../../src/contract/grants.js";
 import { inWords } from "../../common/words.js";
+import { deferred } from "../ui/lazy.js";
 import type * as validate from "./validate.js";
 import type { FieldErrors } from "./validate.js";
 
@@ -10,14 +11,14 @@ type Validation = typeof validate;
 const none: FieldErrors = {};
 
 /**
- * Validates a message with the constraints of the service. The validator is
- * loaded lazily; until then there are no errors. Memoize the message.
+ * Validates a message with the constraints of the service. The validator is large, so it is
+ * loaded after the page, or by the first edit; until then there are no errors. Memoize the message.
  */
 export function useFieldErrors<Desc extends DescMessage>(
   schema: Desc,
   message: MessageShape<Desc>,
 ): FieldErrors {
-  const validation = useValidation();
+  const validation = useValidation(message);
   return useMemo(
     () => validation?.fieldErrorsOf(schema, message) ?? none,
     [validation, schema, message],
@@ -26,19 +27,27 @@ export function useFieldErrors<Desc extends DescMessage>(
 
 /** Checks which grants the application type allows. */
 export function useGrantErrors(type: ApplicationType, grants: Grants): FieldErrors {
-  const validation = useValidation();
+  const validation = useValidation(grants);
   return useMemo(() => validation?.grantErrorsOf(type, grants) ?? none, [validation, type, grants]);
 }
 
-function useValidation(): Validation | undefined {
-  const [validation, setValidation] = useState<Validation>();
+const loadValidation = deferred(async () => {
+  loaded = await import("./validate.js");
+  return loaded;
+});
+let loaded: Validation | undefined;
+
+/** Returns the validator if it is loaded. Loads it when the value changes. */
+function useValidation(value: unknown): Validation | undefined {
+  const [validation, setValidation] = useState(loaded);
+  const [initial] = useState(value);
+  const isEdited = value !== initial;
   useEffect(() => {
-    let isMounted = true;
-    import("./validate.js").then((loaded) => isMounted && setValidation(loaded));
-    return () => {
-      isMounted = false;
-    };
-  }, []);
+    if (isEdited) {
+      // Without it, the service validates.
+      loadValidation().then(setValidation, () => undefined);
+    }
+  }, [isEdited]);
   return validation;
 }
 

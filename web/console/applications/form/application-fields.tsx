@@ -14,7 +14,7 @@ import { ExpiryField } from "./expiry-field.js";
 import { MetadataField } from "./metadata-field.js";
 import "./form.css";
 
-interface FieldsProps {
+export interface FieldsProps {
   readonly form: ApplicationForm;
 }
 
