@@ -1,18 +1,27 @@
+import { Suspense } from "react";
 import { CopyButton } from "./buttons.js";
+import { lazyComponent } from "./lazy.js";
 import { Tabs } from "./tabs.js";
+
+const HighlightedText = lazyComponent(() => import("../../common/highlighted-text.js"));
 
 interface CodeBlockProps {
   readonly code: string;
+  readonly language: string;
   /** The label of the copy button. */
   readonly copyLabel?: string;
 }
 
 /** Code with a copy button. It scrolls inside its frame. */
-export function CodeBlock({ code, copyLabel = "Copy code" }: CodeBlockProps) {
+export function CodeBlock({ code, language, copyLabel = "Copy code" }: CodeBlockProps) {
   return (
     <div className="code-block">
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard. */}
-      <pre tabIndex={0}>{code}</pre>
+      <pre tabIndex={0}>
+        <Suspense fallback={code}>
+          <HighlightedText code={code} language={language} />
+        </Suspense>
+      </pre>
       <CopyButton isCompact text={code} label={copyLabel} />
     </div>
   );
@@ -21,11 +30,9 @@ export function CodeBlock({ code, copyLabel = "Copy code" }: CodeBlockProps) {
 interface CodeTabsProps {
   /** What the samples do. */
   readonly label: string;
-  readonly samples: readonly {
-    readonly language: string;
+  readonly samples: readonly (Pick<CodeBlockProps, "code" | "language"> & {
     readonly label: string;
-    readonly code: string;
-  }[];
+  })[];
 }
 
 /** The same sample in several languages. */
@@ -37,7 +44,7 @@ export function CodeTabs({ label, samples }: CodeTabsProps) {
         tabs={samples.map((sample) => ({
           id: sample.language,
           label: sample.label,
-          content: <CodeBlock code={sample.code} copyLabel={`Copy ${sample.label}`} />,
+          content: <CodeBlock {...sample} copyLabel={`Copy ${sample.label}`} />,
         }))}
       />
     </div>

@@ -1,6 +1,6 @@
 import MarkdownIt, { type StateCore, type Token } from "markdown-it";
+import { highlight } from "../../common/highlight.js";
 import { createCallTabs } from "./call-tabs.js";
-import { highlight } from "./highlight.js";
 
 /** A heading with its anchor. */
 export interface Heading {

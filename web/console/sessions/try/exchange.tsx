@@ -104,7 +104,11 @@ export function ExchangeView({ exchange, sender }: ExchangeViewProps) {
         {response === undefined ? (
           <p className="hint">No body.</p>
         ) : (
-          <CodeBlock code={printValue(withoutSecrets(response), json)} copyLabel="Copy response" />
+          <CodeBlock
+            code={printValue(withoutSecrets(response), json)}
+            language="json"
+            copyLabel="Copy response"
+          />
         )}
       </div>
     </div>
