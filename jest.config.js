@@ -30,8 +30,8 @@ export default {
   cacheDirectory: join(cacheHome, "latchkey", "jest"),
   // Only ends a test that hangs: a slow machine needs minutes for what takes seconds elsewhere.
   testTimeout: 400_000,
-  // One more than cores, since tests often wait. A single worker would run in jest's own process.
-  maxWorkers: availableParallelism() + 1,
+  // Two more than cores, since tests often wait.
+  maxWorkers: availableParallelism() + 2,
 };
 
 function isWritable(folder) {

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { afterEach, beforeEach, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import type { SampleCall } from "../../src/contract/samples/call.js";
 import {
@@ -16,13 +16,14 @@ import {
 } from "../../src/contract/samples/samples.js";
 import { createRestApi } from "../support/api/rest.js";
 import { characters } from "../support/generators/characters.js";
-import { describeWith, isFullSuite } from "../support/jest/suite.js";
+import { describeWith } from "../support/jest/suite.js";
 import { startServer } from "../support/service/server.js";
 
 type Environment = Readonly<Record<string, string>>;
 
 interface Language {
   readonly tool: readonly [string, ...string[]];
+  readonly isSlow?: boolean;
   /** Runs programs in a folder, one after the other in one process, and returns their output. */
   run(programs: readonly string[], folder: string, environment: Environment): Promise<string>;
 }
@@ -45,8 +46,9 @@ const languages: Readonly<Record<SampleLanguage, Language>> = {
     },
   },
   go: {
+    tool: ["go", "version"],
     // The first build takes half a minute.
-    tool: isFullSuite ? ["go", "version"] : ["false"],
+    isSlow: true,
     async run(programs, cwd, env) {
       const functions = programs.map((it, index) => it.replace("func main()", `func f${index}()`));
       const calls = programs.map((_, index) => `f${index}()`).join("; ");
@@ -144,8 +146,8 @@ function parseBody(body: string): unknown {
   return body === "" ? undefined : JSON.parse(body);
 }
 
-describe.each(Object.entries(languages))("the samples in %s", (language, { tool, run: runAll }) => {
-  describeWith(tool, "as programs", () => {
+for (const [language, { tool, isSlow = false, run: runAll }] of Object.entries(languages)) {
+  const defineTests = () => {
     let folder: string;
 
     beforeEach(async () => {
@@ -218,5 +220,6 @@ describe.each(Object.entries(languages))("the samples in %s", (language, { tool,
         await server.close();
       }
     });
-  });
-});
+  };
+  describeWith(tool, `the sample programs in ${language}`, defineTests, { isSlow });
+}

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, beforeEach, expect, it } from "@jest/globals";
-import { describeWith, isFullSuite } from "../support/jest/suite.js";
+import { describeWith } from "../support/jest/suite.js";
 
 /** The first responses of the service. After them it returns 200. */
 let refusals: { readonly status: number; readonly retryAfter?: string }[] = [];
@@ -38,21 +38,23 @@ const page = readFileSync("docs/reference/errors.md", "utf8");
 
 type Command = readonly [string, ...string[]];
 
-const languages: readonly Readonly<{ name: string; file: string; tool: Command; run: Command }>[] =
-  [
-    { name: "ts", file: "retry.mjs", tool: ["node", "--version"], run: ["node"] },
-    // The first build takes half a minute.
-    {
-      name: "go",
-      file: "retry.go",
-      tool: isFullSuite ? ["go", "version"] : ["false"],
-      run: ["go", "run"],
-    },
-    { name: "python", file: "retry.py", tool: ["python3", "--version"], run: ["python3"] },
-  ];
+interface Language {
+  readonly name: string;
+  readonly file: string;
+  readonly tool: Command;
+  readonly run: Command;
+  readonly isSlow?: boolean;
+}
 
-for (const { name, file, tool, run } of languages) {
-  describeWith(tool, `the program of docs/reference/errors.md in ${name}`, () => {
+const languages: readonly Language[] = [
+  { name: "ts", file: "retry.mjs", tool: ["node", "--version"], run: ["node"] },
+  // The first build takes half a minute.
+  { name: "go", file: "retry.go", tool: ["go", "version"], run: ["go", "run"], isSlow: true },
+  { name: "python", file: "retry.py", tool: ["python3", "--version"], run: ["python3"] },
+];
+
+for (const { name, file, tool, run, isSlow = false } of languages) {
+  const defineTests = () => {
     async function runProgram() {
       const [, code = ""] = new RegExp(`^\`\`\`${name}\\n(.*?)^\`\`\``, "ms").exec(page) ?? [];
       const { port } = server.address() as AddressInfo;
@@ -83,5 +85,6 @@ for (const { name, file, tool, run } of languages) {
       await expect(runProgram()).rejects.toThrow("the_code");
       expect(count).toBe(4);
     });
-  });
+  };
+  describeWith(tool, `the program of docs/reference/errors.md in ${name}`, defineTests, { isSlow });
 }

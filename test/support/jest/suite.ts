@@ -15,14 +15,20 @@ export function repetitions({ quick, full }: { quick: number; full: number }): n
 /** The tools that must not be missing, separated by spaces. */
 const requiredTools = (process.env.REQUIRE_TOOLS ?? "").split(" ");
 
-/** Defines tests that need a tool. Without it, they are skipped, or fail if REQUIRE_TOOLS names it. */
+/**
+ * Defines tests that need a tool. Without it, they are skipped, or fail if REQUIRE_TOOLS names it.
+ * Slow ones run in the full suite only.
+ */
 export function describeWith(
   [command, ...args]: readonly [string, ...string[]],
   title: string,
   tests: () => void,
+  { isSlow = false }: { readonly isSlow?: boolean } = {},
 ): void {
   const reason = `${command} is missing or incomplete`;
-  if (spawnSync(command, args).status === 0) {
+  if (isSlow && !isFullSuite) {
+    describe.skip(`${title} (not run: slow, see npm run test:full)`, tests);
+  } else if (spawnSync(command, args).status === 0) {
     describe(title, tests);
   } else if (requiredTools.includes(command)) {
     it(title, () => {
