@@ -21,7 +21,7 @@ import type { Keyring } from "./auth/keys.js";
 import type { LastUsedTracker } from "./auth/last-used.js";
 import type { ReadKey } from "./auth/read-key.js";
 import type { Settings } from "./config/settings.js";
-import { needsNoKey } from "./contract/methods.js";
+import { isUnauthenticated } from "./contract/methods.js";
 import type { Dependencies } from "./dependencies.js";
 import { createPipelines } from "./middleware/pipeline.js";
 import { createAuthZenHandlers } from "./services/access/authzen/handlers.js";
@@ -67,12 +67,12 @@ export function createHandlers(
   const { bodyLimit, publicUrl, keyHeader, limits, requestTimeout, hasConsole } =
     dependencies.settings;
   const all = createImplementations({ ...dependencies, stopping });
-  const openImplementations = all.filter(({ service }) => needsNoKey(service));
-  const implementations = all.filter((it) => !openImplementations.includes(it));
+  const unauthenticatedImplementations = all.filter(({ service }) => isUnauthenticated(service));
+  const implementations = all.filter((it) => !unauthenticatedImplementations.includes(it));
   const pipelines = createPipelines({
     ...dependencies,
     methods: methodsOf(implementations),
-    openMethods: methodsOf(openImplementations),
+    unauthenticatedMethods: methodsOf(unauthenticatedImplementations),
   });
   const shared = {
     implementations,
@@ -84,7 +84,7 @@ export function createHandlers(
       ...shared,
       pipelines,
       unauthenticatedImplementations: [
-        ...openImplementations,
+        ...unauthenticatedImplementations,
         ...createSystemImplementations(all, readiness, stopping),
       ],
       writeTimeoutMs: requestTimeout,
@@ -92,7 +92,7 @@ export function createHandlers(
     }),
     createSystemEndpoints({ readiness, keyHeader, hasConsole, publicUrl, scrape }),
     createWebPages({ keyHeader, hasConsole }),
-    createGateway({ ...shared, openImplementations, pipelines }),
+    createGateway({ ...shared, unauthenticatedImplementations, pipelines }),
   ];
 }
 

@@ -80,7 +80,7 @@ export function contextValuesOf(authorized: AuthorizedCall): ContextValues {
   return createContextValues().set(callKey, authorized);
 }
 
-const openCallKey: ContextKey<Call> = {
+const unauthenticatedCallKey: ContextKey<Call> = {
   id: Symbol("the call of a method that needs no key"),
   get defaultValue(): never {
     throw new Error("handler called without a call");
@@ -88,13 +88,13 @@ const openCallKey: ContextKey<Call> = {
 };
 
 /** Creates the context values for the handler of a method that needs no key. */
-export function openContextValuesOf(call: Call): ContextValues {
-  return createContextValues().set(openCallKey, call);
+export function unauthenticatedContextValuesOf(call: Call): ContextValues {
+  return createContextValues().set(unauthenticatedCallKey, call);
 }
 
 /** The call that a handler runs for, if its method needs no key. */
-export function openCallOf(context: Context): Call {
-  return context.values.get(openCallKey);
+export function unauthenticatedCallOf(context: Context): Call {
+  return context.values.get(unauthenticatedCallKey);
 }
 
 /** The call that a handler runs for, if its method requires authentication. */

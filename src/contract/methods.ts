@@ -100,13 +100,13 @@ export function accessOf(method: DescMethod): Access {
   return rule;
 }
 
-/** Whether the methods of a service need no key. Throws if they differ. */
-export function needsNoKey({ typeName, methods }: DescService): boolean {
-  const open = methods.filter((method) => accessOf(method).unauthenticated);
-  if (open.length > 0 && open.length < methods.length) {
+/** Whether the methods of a service are unauthenticated. Throws if they differ. */
+export function isUnauthenticated({ typeName, methods }: DescService): boolean {
+  const unauthenticated = methods.filter((method) => accessOf(method).unauthenticated);
+  if (unauthenticated.length > 0 && unauthenticated.length < methods.length) {
     throw new Error(`${typeName} mixes methods with and without a key: split it`);
   }
-  return open.length > 0;
+  return unauthenticated.length > 0;
 }
 
 /** The name of a method in the log and the audit log. */

@@ -2,7 +2,7 @@ import type { DescMethod, Message } from "@bufbuild/protobuf";
 import { type ContextValues, createContextValues } from "@connectrpc/connect";
 import type { Logger } from "pino";
 import { createAuthenticate, createIdentifyCertificate } from "../auth/authenticate.js";
-import { type Call, contextValuesOf, openContextValuesOf } from "../auth/caller.js";
+import { type Call, contextValuesOf, unauthenticatedContextValuesOf } from "../auth/caller.js";
 import type { AddressOf, ReadAddressOf } from "../auth/caller-address.js";
 import type { Keyring } from "../auth/keys.js";
 import type { LastUsedTracker } from "../auth/last-used.js";
@@ -52,7 +52,7 @@ export interface Pipelines {
   /** For methods that require a key. */
   readonly authenticated: Pipeline;
   /** For methods that need no key, and for system services. */
-  readonly open: Pipeline;
+  readonly unauthenticated: Pipeline;
 }
 
 interface PipelineOptions {
@@ -71,7 +71,7 @@ interface PipelineOptions {
   /** The methods that require a key. */
   readonly methods: readonly DescMethod[];
   /** The methods of the contract that need no key. */
-  readonly openMethods: readonly DescMethod[];
+  readonly unauthenticatedMethods: readonly DescMethod[];
 }
 
 /** The steps that all calls share. */
@@ -94,7 +94,7 @@ export function createPipelines(options: PipelineOptions): Pipelines {
   };
   return {
     authenticated: createAuthenticatedPipeline(steps, options),
-    open: createOpenPipeline(steps, new Set(options.openMethods)),
+    unauthenticated: createUnauthenticatedPipeline(steps, new Set(options.unauthenticatedMethods)),
   };
 }
 
@@ -164,7 +164,7 @@ function createAuthenticatedPipeline(
  * Runs methods that need no key. The given ones are limited and validated like others. The rest, those of system
  * services, are not, so that probes work under load.
  */
-export function createOpenPipeline(
+export function createUnauthenticatedPipeline(
   { observe, withDeadline, streamLimit, callLimit, validate }: CommonSteps,
   methods: ReadonlySet<DescMethod> = new Set(),
 ): Pipeline {
@@ -175,7 +175,7 @@ export function createOpenPipeline(
     callLimit.check();
     return callLimit.count(
       mapMaybePromise(validate(call.method, message), () =>
-        handle(message, openContextValuesOf(call)),
+        handle(message, unauthenticatedContextValuesOf(call)),
       ),
     );
   }

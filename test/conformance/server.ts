@@ -13,7 +13,7 @@ import { Problem } from "../../src/errors.js";
 import { createCallLimit } from "../../src/middleware/call-limit.js";
 import { createDeadline } from "../../src/middleware/deadline.js";
 import { createObserve } from "../../src/middleware/observe.js";
-import { createOpenPipeline } from "../../src/middleware/pipeline.js";
+import { createUnauthenticatedPipeline } from "../../src/middleware/pipeline.js";
 import { createStreamLimit } from "../../src/middleware/stream-limit.js";
 import { createDispatcher } from "../../src/transport/dispatcher.js";
 import { createCors } from "../../src/transport/http/cors.js";
@@ -76,7 +76,7 @@ interface ListenOptions {
 function listen({ implementation, bodyLimit, tls }: ListenOptions): Promise<AddressInfo> {
   const log = pino({ level: "silent" });
   const redactKeys = createKeyRedactor(false);
-  const pipeline = createOpenPipeline({
+  const pipeline = createUnauthenticatedPipeline({
     observe: createObserve(log),
     withDeadline: createDeadline(requestTimeout),
     streamLimit: createStreamLimit(limits.streams, () => undefined),
@@ -86,7 +86,7 @@ function listen({ implementation, bodyLimit, tls }: ListenOptions): Promise<Addr
   const rpcHandlers = createRpcHandlers({
     implementations: [implementation],
     unauthenticatedImplementations: [],
-    pipelines: { authenticated: pipeline, open: pipeline },
+    pipelines: { authenticated: pipeline, unauthenticated: pipeline },
     bodyLimit,
     jsonDepth: limits.jsonDepth,
     writeTimeoutMs: requestTimeout,
@@ -94,8 +94,8 @@ function listen({ implementation, bodyLimit, tls }: ListenOptions): Promise<Addr
   });
   const gateway = createGateway({
     implementations: [],
-    openImplementations: [],
-    pipelines: { authenticated: pipeline, open: pipeline },
+    unauthenticatedImplementations: [],
+    pipelines: { authenticated: pipeline, unauthenticated: pipeline },
     bodyLimit,
     jsonDepth: limits.jsonDepth,
   });

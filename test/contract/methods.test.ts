@@ -22,8 +22,8 @@ import { gatewayKeyHeader } from "../../src/contract/headers.js";
 import {
   accessOf,
   isOwnPermission,
+  isUnauthenticated,
   mayHold,
-  needsNoKey,
   otherPermissions,
   ownPermissions,
   services,
@@ -55,8 +55,8 @@ describe("the contract", () => {
   });
 
   it("needs no key for KeyService alone", () => {
-    const open = services.filter(needsNoKey);
-    expect(open.map(({ name }) => name)).toEqual(["KeyService"]);
+    const unauthenticated = services.filter(isUnauthenticated);
+    expect(unauthenticated.map(({ name }) => name)).toEqual(["KeyService"]);
     for (const { permission, callers } of KeyService.methods.map(accessOf)) {
       expect([permission, callers]).toEqual(["", []]);
     }
@@ -64,7 +64,7 @@ describe("the contract", () => {
 
   it("refuses to start with a service that mixes methods with and without a key", () => {
     const mixed = { ...KeyService, methods: [...KeyService.methods, ...EventService.methods] };
-    expect(() => needsNoKey(mixed as DescService)).toThrow(
+    expect(() => isUnauthenticated(mixed as DescService)).toThrow(
       "latchkey.v1.KeyService mixes methods with and without a key",
     );
   });

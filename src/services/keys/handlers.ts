@@ -1,7 +1,7 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { Logger } from "pino";
 import type { KeyService } from "../../../gen/latchkey/v1/key_service_pb.js";
-import { type Call, openCallOf } from "../../auth/caller.js";
+import { type Call, unauthenticatedCallOf } from "../../auth/caller.js";
 import type { AddressOf } from "../../auth/caller-address.js";
 import type { Keyring } from "../../auth/keys.js";
 import type { Settings } from "../../config/settings.js";
@@ -66,7 +66,7 @@ export function createKeyHandlers(options: KeyHandlerOptions): ServiceImpl<typeo
 
   return {
     async revokeKey({ key }, context) {
-      const call = openCallOf(context);
+      const call = unauthenticatedCallOf(context);
       // Every key counts, so that the limit does not reveal whether it was valid.
       await countFailure(call);
       await revoke(key, call);
@@ -74,7 +74,7 @@ export function createKeyHandlers(options: KeyHandlerOptions): ServiceImpl<typeo
     },
 
     async reportLeakedKeys({ data }, context) {
-      const call = openCallOf(context);
+      const call = unauthenticatedCallOf(context);
       if (!signingKeys) {
         throw pathNotFound();
       }

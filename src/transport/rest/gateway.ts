@@ -26,7 +26,7 @@ import { type Binding, createRouter, readBindings, splitPath } from "./router.js
 interface GatewayOptions {
   readonly implementations: readonly Implementation[];
   /** Services that need no key. */
-  readonly openImplementations: readonly Implementation[];
+  readonly unauthenticatedImplementations: readonly Implementation[];
   readonly pipelines: Pipelines;
   readonly bodyLimit: number;
   /** The maximum nesting depth of JSON. */
@@ -61,8 +61,8 @@ export function createGateway(options: GatewayOptions): RequestHandler {
   );
   /** Routes without path fields, by verb and path: a fast path in front of the router. */
   const fixed = new Map<string, Route>();
-  const { implementations, openImplementations } = options;
-  for (const implementation of [...implementations, ...openImplementations]) {
+  const { implementations, unauthenticatedImplementations } = options;
+  for (const implementation of [...implementations, ...unauthenticatedImplementations]) {
     for (const binding of implementation.service.methods.flatMap(readBindings)) {
       const { verb, segments } = binding;
       const route = createRoute(options, implementation, binding, encoderOf);
@@ -101,20 +101,20 @@ function createRoute(
   encoderOf: EncoderOf,
 ): Route {
   const { method } = binding;
-  const isOpen = options.openImplementations.includes(implementation);
-  const { authenticated, open } = options.pipelines;
+  const isUnauthenticated = options.unauthenticatedImplementations.includes(implementation);
+  const { authenticated, unauthenticated } = options.pipelines;
   const unary = {
-    pipeline: isOpen ? open : authenticated,
+    pipeline: isUnauthenticated ? unauthenticated : authenticated,
     handler: unaryHandler(implementation, method),
     writer: isRawBody(method.output) ? createRawWriter(binding) : createWriter(binding, encoderOf),
   };
   const receive = createReceive(binding, {
-    bodyLimit: isOpen ? unauthenticatedBodyLimit(method) : options.bodyLimit,
+    bodyLimit: isUnauthenticated ? unauthenticatedBodyLimit(method) : options.bodyLimit,
     jsonDepth: options.jsonDepth,
   });
 
   return (exchange, fields) => {
-    exchange.isUnauthenticated = isOpen;
+    exchange.isUnauthenticated = isUnauthenticated;
     if (binding.format === RestFormat.LENIENT_JSON) {
       exchange.echoRequestId();
     }

@@ -47,8 +47,8 @@ function markUnauthenticated(
   methods: readonly MountedMethod[],
   { pipelines }: RpcOptions,
 ): RequestHandler {
-  const open = methods.filter(({ pipeline }) => pipeline === pipelines.open);
-  const paths = new Set(open.map(({ path }) => path));
+  const unauthenticated = methods.filter(({ pipeline }) => pipeline === pipelines.unauthenticated);
+  const paths = new Set(unauthenticated.map(({ path }) => path));
   return (exchange) => {
     exchange.isUnauthenticated = paths.has(exchange.path);
     return undefined;
@@ -78,7 +78,7 @@ function mountMethods(options: RpcOptions, jsonOptions: JsonOptions): MountedMet
   return [
     ...implementations.flatMap((it) => mount(it, pipelines.authenticated, () => bodyLimit)),
     ...unauthenticatedImplementations.flatMap((it) =>
-      mount(it, pipelines.open, unauthenticatedBodyLimit),
+      mount(it, pipelines.unauthenticated, unauthenticatedBodyLimit),
     ),
   ];
 }

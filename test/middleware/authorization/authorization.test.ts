@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { Authorization } from "../../../gen/envoy/service/auth/v3/external_auth_pb.js";
-import { needsNoKey, services } from "../../../src/contract/methods.js";
+import { isUnauthenticated, services } from "../../../src/contract/methods.js";
 import { rateLimitsOff } from "../../support/service/rate-limits-off.js";
 import { startServer, type TestServer } from "../../support/service/server.js";
 import { renderPage } from "./docs-page.js";
@@ -13,7 +13,10 @@ import {
 } from "./unauthenticated-methods.js";
 
 const page = "docs/reference/authorization.md";
-const testedServices = [...services.filter((service) => !needsNoKey(service)), Authorization];
+const testedServices = [
+  ...services.filter((service) => !isUnauthenticated(service)),
+  Authorization,
+];
 const methods = testedServices.flatMap((service) => service.methods);
 
 let server: TestServer;

@@ -76,7 +76,7 @@ function createMethods(
       acceptCompression: limitDecompression([compressionGzip, compressionBrotli]),
     }),
     // No decompression for unauthenticated callers.
-    ...mount(unauthenticatedImplementations, pipelines.open, unauthenticatedBodyLimit, {
+    ...mount(unauthenticatedImplementations, pipelines.unauthenticated, unauthenticatedBodyLimit, {
       acceptCompression: [],
     }),
   ]);
