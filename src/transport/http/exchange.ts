@@ -23,7 +23,7 @@ export type RequestHandler = (exchange: Exchange) => MaybePromise<Handled> | und
 /** How a request was handled: as a call, which was logged and counted as such, or as another request. */
 export type Handled = "call" | "other";
 export const handledCall: Handled = "call";
-export const handled: Handled = "other";
+export const handledOther: Handled = "other";
 
 /** Node's own objects for a request and its response. */
 type Request = IncomingMessage | Http2ServerRequest;

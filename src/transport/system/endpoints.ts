@@ -3,7 +3,7 @@ import { openapi } from "../../../gen/openapi.js";
 import { version } from "../../config/settings.js";
 import { Problem } from "../../errors.js";
 import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
-import { type Exchange, handled, type RequestHandler } from "../http/exchange.js";
+import { type Exchange, handledOther, type RequestHandler } from "../http/exchange.js";
 import type { HeaderList } from "../http/headers.js";
 import { requireGetOrHead, sendJson, sendProblem } from "../http/responses.js";
 import { createAuthZenMetadata } from "./authzen-metadata.js";
@@ -84,7 +84,7 @@ export function createSystemEndpoints({
     const endpoint = endpoints.get(exchange.path);
     if (endpoint) {
       requireGetOrHead(exchange);
-      return mapMaybePromise(endpoint(exchange), () => handled);
+      return mapMaybePromise(endpoint(exchange), () => handledOther);
     }
     return undefined;
   };

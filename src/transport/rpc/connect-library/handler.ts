@@ -9,7 +9,12 @@ import type { RedactKeys } from "../../../auth/keys.js";
 import { invalidRequest, methodNotAllowed } from "../../../errors.js";
 import type { Pipeline } from "../../../middleware/pipeline.js";
 import type { JsonOptions } from "../../codec/connect-json.js";
-import { type Exchange, type Handled, handled, type RequestHandler } from "../../http/exchange.js";
+import {
+  type Exchange,
+  type Handled,
+  handledOther,
+  type RequestHandler,
+} from "../../http/exchange.js";
 import { isGrpcType } from "../../http/headers.js";
 import { Http2Exchange } from "../../http/http2-exchange.js";
 import { type Implementation, type RpcOptions, unauthenticatedBodyLimit } from "../methods.js";
@@ -124,5 +129,5 @@ function refuseUnknownMethod(exchange: Exchange, redactKeys: RedactKeys): Handle
   const message = encodeMessage(`unknown method ${redactKeys(path)}`);
   exchange.problemCode = "unimplemented";
   exchange.send(200, ["content-type", type, "grpc-status", "12", grpcMessage, message]);
-  return handled;
+  return handledOther;
 }
