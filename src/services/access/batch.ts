@@ -16,8 +16,8 @@ const checksPerTick = 200;
 const invalidChecksPerTick = 30;
 
 interface BatchOptions {
-  readonly checks: Pick<Checks, "many">;
-  readonly rateLimits: Pick<RateLimits, "checksOf">;
+  readonly checks: Pick<Checks, "evaluateMany">;
+  readonly rateLimits: Pick<RateLimits, "createCheckCounter">;
 }
 
 /** Maps an item to its check, or to the problem of the item. */
@@ -38,7 +38,7 @@ type RunBatch = <T>(
 
 export function createRunBatch({ checks, rateLimits }: BatchOptions): RunBatch {
   return async ({ caller, call }, items, toCheck, isLast) => {
-    throwIfRefused(await rateLimits.checksOf(caller, call.peer)(items.length));
+    throwIfRefused(await rateLimits.createCheckCounter(caller, call.peer)(items.length));
     const results: CheckResult[] = [];
     while (results.length < items.length) {
       const part = items.slice(results.length, results.length + checksPerTick);
@@ -47,7 +47,7 @@ export function createRunBatch({ checks, rateLimits }: BatchOptions): RunBatch {
       }
       const valid = await toValidChecks(part, toCheck);
       for (const step of isLast ? valid.map((check) => [check]) : [valid]) {
-        const found = await checks.many(caller, step);
+        const found = await checks.evaluateMany(caller, step);
         results.push(...found);
         if (isLast && found.some(isLast)) {
           return results;

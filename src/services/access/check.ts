@@ -39,22 +39,25 @@ export interface CheckOutcome {
 
 /** Evaluates access checks on applications and sessions of the caller's tenant. */
 export interface Checks {
-  one(caller: Caller, request: CheckAccessRequest): MaybePromise<CheckResult>;
+  evaluate(caller: Caller, request: CheckAccessRequest): MaybePromise<CheckResult>;
 
   /** Evaluates a check and returns its subject too. */
-  outcome(caller: Caller, request: CheckAccessRequest): MaybePromise<CheckOutcome>;
+  evaluateWithSubject(caller: Caller, request: CheckAccessRequest): MaybePromise<CheckOutcome>;
 
   /** Returns the subject of a check if its grants decide. Otherwise the check is denied, whatever the permission. */
   findActive(caller: Caller, request: CheckAccessRequest): MaybePromise<Caller | undefined>;
 
   /** Evaluates many checks. The result of an invalid check is its problem. */
-  many(caller: Caller, requests: readonly (CheckAccessRequest | Problem)[]): Promise<CheckResult[]>;
+  evaluateMany(
+    caller: Caller,
+    requests: readonly (CheckAccessRequest | Problem)[],
+  ): Promise<CheckResult[]>;
 }
 
 export function createChecks({ store, subjects }: CheckOptions): Checks {
   const compiledGrantsOf = createGrantCache();
   const { findDenial } = createRestrictionCheck();
-  const checkedNow = createCheckedAt(store);
+  const storeClock = createExtrapolatedClock(store);
 
   /** Returns the active owner, or why a check is denied before grants are considered. */
   function activate(
@@ -71,7 +74,7 @@ export function createChecks({ store, subjects }: CheckOptions): Checks {
     return owner.session && owner.session.authorizedAt === undefined ? "not_authorized" : owner;
   }
 
-  function evaluate(subject: Subject, request: CheckAccessRequest): Evaluation {
+  function decideFor(subject: Subject, request: CheckAccessRequest): Evaluation {
     const owner = activate(subject, request);
     if (typeof owner === "string") {
       return { allowed: false, reason: owner };
@@ -104,7 +107,7 @@ export function createChecks({ store, subjects }: CheckOptions): Checks {
     const { owner, inactiveReason } = subject;
     // An invalid key is invalid from every origin and address.
     const restrictions = inactiveReason ? undefined : owner?.application;
-    const evaluation = evaluate(subject, request);
+    const evaluation = decideFor(subject, request);
     const grant = evaluation.allowed ? evaluation : undefined;
     const denial = evaluation.allowed ? undefined : evaluation;
     return {
@@ -131,8 +134,11 @@ export function createChecks({ store, subjects }: CheckOptions): Checks {
     } as CheckResult;
   }
 
-  function outcome(caller: Caller, request: CheckAccessRequest): MaybePromise<CheckOutcome> {
-    return mapMaybePromise(checkedNow(), (now) =>
+  function evaluateWithSubject(
+    caller: Caller,
+    request: CheckAccessRequest,
+  ): MaybePromise<CheckOutcome> {
+    return mapMaybePromise(storeClock(), (now) =>
       mapMaybePromise(subjects.find(caller, request), (subject) => ({
         subject,
         result: toResult(subject, request, toTimestamp(now)),
@@ -141,7 +147,7 @@ export function createChecks({ store, subjects }: CheckOptions): Checks {
   }
 
   return {
-    outcome,
+    evaluateWithSubject,
 
     findActive: (caller, request) =>
       mapMaybePromise(subjects.find(caller, request), (subject) => {
@@ -149,10 +155,11 @@ export function createChecks({ store, subjects }: CheckOptions): Checks {
         return typeof owner === "string" ? undefined : owner;
       }),
 
-    one: (caller, request) => mapMaybePromise(outcome(caller, request), ({ result }) => result),
+    evaluate: (caller, request) =>
+      mapMaybePromise(evaluateWithSubject(caller, request), ({ result }) => result),
 
-    async many(caller, requests) {
-      const checkedAt = toTimestamp(await checkedNow());
+    async evaluateMany(caller, requests) {
+      const checkedAt = toTimestamp(await storeClock());
       const valid = requests.flatMap((request) => (request instanceof Problem ? [] : request));
       const found = await subjects.findMany(caller, valid);
       let index = 0;
@@ -218,7 +225,7 @@ interface ClockSample {
  * for each check would cost as much as the check, so its time is extrapolated
  * from when it was requested, which is never too early.
  */
-function createCheckedAt({ now }: Pick<Store, "now">): () => MaybePromise<number> {
+function createExtrapolatedClock({ now }: Pick<Store, "now">): () => MaybePromise<number> {
   let sample: ClockSample | undefined;
   let pending: Promise<number> | undefined;
 

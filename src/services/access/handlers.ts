@@ -35,7 +35,7 @@ const streamWindow = { total: 512, max: 256, min: 2 };
 interface AccessHandlerOptions {
   readonly store: Store;
   readonly checks: Checks;
-  readonly rateLimits: Pick<RateLimits, "checksOf">;
+  readonly rateLimits: Pick<RateLimits, "createCheckCounter">;
   readonly createSealer: CursorSealerFactory;
   /** Aborts when the server stops, which ends streams. */
   readonly stopping: AbortSignal;
@@ -54,7 +54,7 @@ export function createAccessHandlers({
   const window = createConcurrencyWindow(streamWindow);
 
   return {
-    checkAccess: (request, context) => checks.one(callerOf(context), request),
+    checkAccess: (request, context) => checks.evaluate(callerOf(context), request),
 
     async batchCheckAccess(request, context) {
       return { results: await runBatch(callOf(context), request.checks, (check) => check) };
@@ -63,10 +63,13 @@ export function createAccessHandlers({
     streamCheckAccess(requests, context) {
       const authorized = callOf(context);
       const { caller, call } = authorized;
-      const countChecks = rateLimits.checksOf(caller, call.peer);
+      const countChecks = rateLimits.createCheckCounter(caller, call.peer);
       const check = batchPerTick(async (group: readonly (CheckAccessRequest | Problem)[]) => {
         // Started together, so that they share a lookup. Both must succeed.
-        const [results] = await Promise.all([checks.many(caller, group), authorized.reauthorize()]);
+        const [results] = await Promise.all([
+          checks.evaluateMany(caller, group),
+          authorized.reauthorize(),
+        ]);
         return results;
       });
       const respond = async (request: StreamCheckAccessRequest) => {

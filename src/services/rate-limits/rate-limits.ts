@@ -23,7 +23,7 @@ export interface RateLimits {
   ): MaybePromise<Problem | undefined>;
 
   /** Counts the checks of a call in the same bucket. The call itself counts as the first check. */
-  checksOf(caller: Caller, peer: Peer): CountChecks;
+  createCheckCounter(caller: Caller, peer: Peer): CountChecks;
 
   /** Counts a session refused by the quota, for metrics only. */
   countRefusedSession(): void;
@@ -159,7 +159,7 @@ export function createRateLimits(options: RateLimitsOptions): RateLimits {
       return limit.count(name, 1);
     },
 
-    checksOf(caller, peer) {
+    createCheckCounter(caller, peer) {
       const limit = limitOf(caller);
       if (!limit) {
         return () => undefined;

@@ -21,7 +21,7 @@ interface AuthZenHandlerOptions {
   readonly store: Store;
   readonly checks: Checks;
   readonly subjects: Subjects;
-  readonly rateLimits: Pick<RateLimits, "checksOf">;
+  readonly rateLimits: Pick<RateLimits, "createCheckCounter">;
   readonly createSealer: CursorSealerFactory;
 }
 
@@ -37,7 +37,7 @@ export function createAuthZenHandlers(
     const problem = validateMessage(CheckAccessRequestSchema, check);
     return problem
       ? toDecision({ allowed: false, reason: problem.problemCode, detail: problem.rawMessage })
-      : mapMaybePromise(checks.one(caller, check), toDecision);
+      : mapMaybePromise(checks.evaluate(caller, check), toDecision);
   }
 
   return {

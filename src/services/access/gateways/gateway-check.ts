@@ -40,7 +40,7 @@ export interface ClientRequest {
 /** An allowed request. */
 export interface Allowed {
   /** The owner of the client's key. */
-  readonly subject: Caller;
+  readonly owner: Caller;
   readonly result: CheckOutcome["result"];
 }
 
@@ -90,7 +90,7 @@ export function createGatewayCheck({
       },
       headers: noHeaders,
     };
-    return mapMaybePromise(checks.outcome(gateway, request), ({ subject, result }) => {
+    return mapMaybePromise(checks.evaluateWithSubject(gateway, request), ({ subject, result }) => {
       const { owner, inactiveReason } = subject;
       if (!owner || inactiveReason) {
         return mapMaybePromise(rateLimits.countFailure(peer), (refusal) => ({
@@ -103,7 +103,7 @@ export function createGatewayCheck({
       }
       return mapMaybePromise(rateLimits.countCall(owner, peer), (refusal) => {
         const problem = refusal ?? denial;
-        return problem ? { denial: problem } : { subject: owner, result };
+        return problem ? { denial: problem } : { owner, result };
       });
     });
   }
@@ -145,8 +145,8 @@ export function refuseInvalid(requirement: Partial<Requirement>): Problem | unde
 }
 
 /** The owner of the client's key, for the upstream. */
-export function toIdentity({ subject, result }: Allowed): ForwardAuthResponse {
-  const { application, session } = subject;
+export function toIdentity({ owner, result }: Allowed): ForwardAuthResponse {
+  const { application, session } = owner;
   return {
     $typeName: "latchkey.v1.ForwardAuthResponse",
     applicationId: application.id,
