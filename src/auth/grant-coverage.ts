@@ -1,5 +1,5 @@
 import { inEvaluationOrder, rankOfTransform } from "../contract/decisions/decide.js";
-import { doOverlap, isWithin, type Scope, scopeOf } from "../contract/decisions/scope.js";
+import { isWithin, overlap, type Scope, scopeOf } from "../contract/decisions/scope.js";
 import type { Grants, RuleRecord } from "../contract/grants.js";
 import { quote } from "../contract/problems.js";
 
@@ -91,7 +91,7 @@ function textOf(permission: string, { container, transform }: RuleRecord): strin
 
 function isCovered(requested: Decider, own: readonly Decider[]): boolean {
   for (const { scope, transform } of own) {
-    if (doOverlap(requested.scope, scope)) {
+    if (overlap(requested.scope, scope)) {
       if (rankOfTransform(requested.transform) > rankOfTransform(transform)) {
         return false;
       }

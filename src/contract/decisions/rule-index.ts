@@ -1,4 +1,4 @@
-import { type Limit, type Scope, type Token, withSlashes } from "./scope.js";
+import { type Scope, type StringMatcher, type Token, withSlashes } from "./scope.js";
 
 /**
  * Finds the first rule of a list that matches a token. Rules are identified by
@@ -9,17 +9,17 @@ export interface RuleIndex {
   readonly everything: number;
   /** The first rule that matches every token. */
   readonly everyToken: number;
-  /** The rules with a limit on one attribute. */
-  readonly byId: LimitIndex<number>;
-  readonly byContainer: LimitIndex<number>;
-  /** The rules with a limit on both attributes. */
-  readonly byBoth: LimitIndex<SameId>;
+  /** The rules with a matcher for one attribute. */
+  readonly byId: MatcherIndex<number>;
+  readonly byContainer: MatcherIndex<number>;
+  /** The rules with a matcher for both attributes. */
+  readonly byBoth: MatcherIndex<SameId>;
 }
 
-/** Rules with the same limit on the id and any limit on the container. */
+/** Rules with the same matcher for the id and any matcher for the container. */
 interface SameId {
-  readonly byContainer: LimitIndex<number>;
-  /** The rules with the next wider limit on the id. */
+  readonly byContainer: MatcherIndex<number>;
+  /** The rules with the next wider matcher for the id. */
   readonly wider: SameId | undefined;
 }
 
@@ -27,9 +27,9 @@ const noRank = Number.POSITIVE_INFINITY;
 
 /** Indexes the scopes of rules. Rules without a scope match nothing. */
 export function indexRules(scopes: readonly (Scope | undefined)[]): RuleIndex {
-  const byId: [Limit, number][] = [];
-  const byContainer: [Limit, number][] = [];
-  const byBoth: [Limit, [Limit, number]][] = [];
+  const byId: [StringMatcher, number][] = [];
+  const byContainer: [StringMatcher, number][] = [];
+  const byBoth: [StringMatcher, [StringMatcher, number]][] = [];
   let everything = noRank;
   let everyToken = noRank;
   for (const [rank, scope] of scopes.entries()) {
@@ -47,10 +47,10 @@ export function indexRules(scopes: readonly (Scope | undefined)[]): RuleIndex {
   return {
     everything,
     everyToken,
-    byId: indexByLimit(byId, firstRank),
-    byContainer: indexByLimit(byContainer, firstRank),
-    byBoth: indexByLimit(byBoth, (rules, wider) => ({
-      byContainer: indexByLimit(rules, firstRank),
+    byId: indexByMatcher(byId, firstRank),
+    byContainer: indexByMatcher(byContainer, firstRank),
+    byBoth: indexByMatcher(byBoth, (rules, wider) => ({
+      byContainer: indexByMatcher(rules, firstRank),
       wider,
     })),
   };
@@ -72,23 +72,23 @@ function firstRank(ranks: readonly number[], wider: number | undefined): number 
   return Math.min(...ranks, wider ?? noRank);
 }
 
-function find(index: LimitIndex<number>, value: string | undefined): number {
+function find(index: MatcherIndex<number>, value: string | undefined): number {
   return value === undefined ? noRank : (findByValue(index, value) ?? noRank);
 }
 
 /**
- * Finds the entries of all limits that a value meets, in logarithmic time.
+ * Finds the entries of all matchers that match a value, in logarithmic time.
  *
- * The limits that a value meets are nested: each includes the next narrower
- * one. Entries are merged with those of the wider limits when the index is
- * built, so one lookup of the narrowest limit is enough.
+ * The matchers that match a value are nested: each includes the next narrower
+ * one. Entries are merged with those of the wider matchers when the index is
+ * built, so one lookup of the narrowest matcher is enough.
  */
-interface LimitIndex<Found> {
+interface MatcherIndex<Found> {
   readonly exact: ReadonlyMap<string, Found>;
   /**
    * Strings with the same prefix are adjacent in sorted order, so the prefixes
-   * divide all strings into intervals in which the same limits are met. No
-   * limit is met before the first interval.
+   * divide all strings into intervals in which the same matchers match. None
+   * matches before the first interval.
    */
   readonly intervals: readonly Interval<Found>[];
 }
@@ -99,13 +99,13 @@ interface Interval<Found> {
   readonly found: Found | undefined;
 }
 
-/** Merges the entries of a limit with the result for the next wider limit. */
+/** Merges the entries of a matcher with the result for the next wider matcher. */
 type Merge<Entry, Found> = (entries: Entry[], wider: Found | undefined) => Found;
 
-function indexByLimit<Entry, Found>(
-  entries: readonly (readonly [Limit, Entry])[],
+function indexByMatcher<Entry, Found>(
+  entries: readonly (readonly [StringMatcher, Entry])[],
   merge: Merge<Entry, Found>,
-): LimitIndex<Found> {
+): MatcherIndex<Found> {
   const intervals = buildIntervals(groupByValue(entries, false), merge);
   const exact = new Map<string, Found>();
   for (const [value, group] of groupByValue(entries, true)) {
@@ -114,23 +114,23 @@ function indexByLimit<Entry, Found>(
   return { exact, intervals };
 }
 
-/** Returns the merged result for all limits that the value meets. */
-function findByValue<Found>(index: LimitIndex<Found>, value: string): Found | undefined {
+/** Returns the merged result for all matchers that match the value. */
+function findByValue<Found>(index: MatcherIndex<Found>, value: string): Found | undefined {
   return index.exact.get(value) ?? findInterval(value, index.intervals);
 }
 
 function groupByValue<Entry>(
-  entries: readonly (readonly [Limit, Entry])[],
+  entries: readonly (readonly [StringMatcher, Entry])[],
   exact: boolean,
 ): Map<string, Entry[]> {
   const groups = new Map<string, Entry[]>();
-  for (const [limit, entry] of entries) {
-    if (limit.exact === exact) {
-      const group = groups.get(limit.value);
+  for (const [matcher, entry] of entries) {
+    if (matcher.exact === exact) {
+      const group = groups.get(matcher.value);
       if (group) {
         group.push(entry);
       } else {
-        groups.set(limit.value, [entry]);
+        groups.set(matcher.value, [entry]);
       }
     }
   }

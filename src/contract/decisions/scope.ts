@@ -6,20 +6,20 @@ export interface Token {
   readonly container?: string | undefined;
 }
 
-/** A constraint on an attribute: it equals the value, or starts with it. */
-export interface Limit {
+/** Matches strings that equal the value, or start with it. */
+export interface StringMatcher {
   readonly value: string;
   readonly exact: boolean;
 }
 
 /**
- * What a rule matches. All constraints on an attribute are merged into one
- * limit. A token without the attribute does not meet it. Attributes without a
- * limit can have any value or be absent.
+ * The tokens that a rule matches. All constraints on an attribute are merged
+ * into one matcher, which a token without the attribute does not match.
+ * Attributes without a matcher can have any value or be absent.
  */
 export interface Scope {
-  readonly id?: Limit;
-  readonly container?: Limit;
+  readonly id?: StringMatcher;
+  readonly container?: StringMatcher;
   /** Whether it matches only requests that name a token. */
   readonly tokensOnly: boolean;
 }
@@ -42,11 +42,12 @@ export function covers({ id, container, tokensOnly }: Scope, token: Token | unde
   if (!token) {
     return !tokensOnly;
   }
-  if (id && (token.id === undefined || !meets(token.id, id))) {
+  if (id && (token.id === undefined || !matches(token.id, id))) {
     return false;
   }
   return (
-    !container || (token.container !== undefined && meets(withSlashes(token.container), container))
+    !container ||
+    (token.container !== undefined && matches(withSlashes(token.container), container))
   );
 }
 
@@ -60,8 +61,8 @@ export function isWithin(inner: Scope, outer: Scope): boolean {
 }
 
 /** Whether a token can match both scopes. */
-export function doOverlap(one: Scope, other: Scope): boolean {
-  return canMeetBoth(one.id, other.id) && canMeetBoth(one.container, other.container);
+export function overlap(one: Scope, other: Scope): boolean {
+  return canMatchBoth(one.id, other.id) && canMatchBoth(one.container, other.container);
 }
 
 /** Adds the optional leading and trailing slashes to a container. */
@@ -74,7 +75,7 @@ function withLeadingSlash(path: string): string {
   return path.startsWith("/") ? path : `/${path}`;
 }
 
-/** A token without a container counts as one in `/`, so `/` sets no limit. */
+/** A token without a container counts as one in `/`, so `/` needs no matcher. */
 function everythingIn(path: string): Scope {
   return path === "/"
     ? { tokensOnly: true }
@@ -102,27 +103,30 @@ function narrow(scope: Scope, { attribute, operator, value }: ConditionRecord): 
   }
 }
 
-/** The narrower of two limits, or `undefined` if they exclude each other. */
-function intersect(one: Limit | undefined, other: Limit): Limit | undefined {
+/** The narrower of two matchers, or `undefined` if they exclude each other. */
+function intersect(
+  one: StringMatcher | undefined,
+  other: StringMatcher,
+): StringMatcher | undefined {
   if (!one) {
     return other;
   }
   const oneIsNarrower = one.exact || (!other.exact && one.value.length > other.value.length);
   const [narrower, wider] = oneIsNarrower ? [one, other] : [other, one];
-  return meets(narrower.value, wider) ? narrower : undefined;
+  return matches(narrower.value, wider) ? narrower : undefined;
 }
 
-function isNarrower(inner: Limit | undefined, outer: Limit | undefined): boolean {
+function isNarrower(inner: StringMatcher | undefined, outer: StringMatcher | undefined): boolean {
   if (!outer) {
     return true;
   }
-  return inner !== undefined && (inner.exact || !outer.exact) && meets(inner.value, outer);
+  return inner !== undefined && (inner.exact || !outer.exact) && matches(inner.value, outer);
 }
 
-function canMeetBoth(one: Limit | undefined, other: Limit | undefined): boolean {
+function canMatchBoth(one: StringMatcher | undefined, other: StringMatcher | undefined): boolean {
   return !one || !other || intersect(one, other) !== undefined;
 }
 
-function meets(value: string, limit: Limit): boolean {
-  return limit.exact ? value === limit.value : value.startsWith(limit.value);
+function matches(value: string, matcher: StringMatcher): boolean {
+  return matcher.exact ? value === matcher.value : value.startsWith(matcher.value);
 }
