@@ -9,7 +9,7 @@ import {
 import { ExternalIdTaken, LastManager } from "../port/errors.js";
 import { type ApplicationRecord, type KeyUse, newApplication } from "../port/records.js";
 import { findOtherManager, listApplications } from "./application-queries.js";
-import type { Transactions } from "./change-writer.js";
+import type { ChangeWriter } from "./change-writer.js";
 import { byExpiry } from "./collections.js";
 import type { FreshRead } from "./connect.js";
 import {
@@ -32,13 +32,13 @@ interface ApplicationStoreOptions {
   readonly documents: Collection<ApplicationDocument>;
   readonly time: Time;
   readonly freshRead: FreshRead;
-  readonly transactions: Transactions;
+  readonly changeWriter: ChangeWriter;
   readonly externalIds: ExternalIds;
   readonly sessionCleanup: SessionCleanup;
 }
 
 export function createApplicationStore(options: ApplicationStoreOptions): ApplicationStore {
-  const { documents, time, freshRead, transactions, externalIds, sessionCleanup } = options;
+  const { documents, time, freshRead, changeWriter, externalIds, sessionCleanup } = options;
   const find = createLookup(documents, time, freshRead, toApplication);
 
   /** Reads an application together with the current time. */
@@ -77,7 +77,7 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
         $mergeObjects: [{ $literal: key }, { created_at }],
       }));
       const computed = { created_at, idle_since: created_at, keys };
-      const created = await transactions.change(application.id, context, async (session) => {
+      const created = await changeWriter.write(application.id, context, async (session) => {
         await lockExternalId(application, session);
         return toApplication(await insert(documents, fields, computed, session));
       });
@@ -111,7 +111,7 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
 
     async update(tenantId, id, change, context) {
       let before: ApplicationRecord | undefined;
-      const changed = await transactions.change(id, context, async (session, confirmReads) => {
+      const changed = await changeWriter.write(id, context, async (session, confirmReads) => {
         const read = await readNow(tenantId, id, session);
         if (!read) {
           await confirmReads();
@@ -146,7 +146,7 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
     },
 
     async delete(tenantId, id, context, check) {
-      const deleted = await transactions.change(id, context, async (session, confirmReads) => {
+      const deleted = await changeWriter.write(id, context, async (session, confirmReads) => {
         const read = await readNow(tenantId, id, session);
         if (!read) {
           await confirmReads();

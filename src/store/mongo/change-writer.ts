@@ -17,14 +17,14 @@ import { callDriver, limitsOf } from "./driver-call.js";
 import type { EventWriter } from "./event-documents.js";
 import type { RunTransaction } from "./transaction-retry.js";
 
-export interface Transactions {
+export interface ChangeWriter {
   /**
    * Runs a change and writes its event, if any, and its response in one
    * transaction. Nothing takes effect if the work returns `undefined` or throws.
    * The work may run more than once. It must send its commands in the session,
    * one after the other. Throws {@link AlreadyApplied}.
    */
-  change<R>(
+  write<R>(
     /** The id of the changed record. */
     subject: string,
     context: WriteContext<R> & Partial<ChangeContext<R>>,
@@ -46,7 +46,7 @@ interface ChangeOptions<R> {
 /**
  * A new primary may roll back data that a transaction has read. Work that
  * returns `undefined` because of its reads must first await `confirmReads`,
- * which commits what it wrote. If the work throws, {@link Transactions.change}
+ * which commits what it wrote. If the work throws, {@link ChangeWriter.write}
  * does so, so it must not throw after a write.
  */
 export type ChangeWork<R> = (
@@ -54,7 +54,7 @@ export type ChangeWork<R> = (
   confirmReads: () => Promise<void>,
 ) => Promise<R | undefined>;
 
-interface TransactionParts {
+interface ChangeWriterParts {
   readonly runTransaction: RunTransaction;
   readonly events: EventWriter;
   readonly responses: ResponseDocuments;
@@ -66,7 +66,7 @@ interface TransactionParts {
 /** The caller is read again before the write if the first read is older than this, in milliseconds. */
 export const maxCallerAge = 20;
 
-export function createTransactions(parts: TransactionParts): Transactions {
+export function createChangeWriter(parts: ChangeWriterParts): ChangeWriter {
   const { runTransaction, events, responses, findCaller, now } = parts;
 
   async function checkCaller(caller: ChangeCaller, read?: ApplicationRecord): Promise<void> {
@@ -79,7 +79,7 @@ export function createTransactions(parts: TransactionParts): Transactions {
   }
 
   return {
-    async change(subject, context, work, { isValid, onAttemptEnd } = {}) {
+    async write(subject, context, work, { isValid, onAttemptEnd } = {}) {
       const { caller, idempotencyId } = context;
       const isCanceled = () => context.isCanceled?.() ?? false;
       const workAndAudit = async (session: ClientSession, commit: () => Promise<void>) => {

@@ -135,7 +135,6 @@ export const eventsName = "events";
 export const responsesName = "responses";
 export const checkpointsName = "checkpoints";
 
-export const byTenantNewest = { tenant_id: 1, _id: -1 } as const;
 export const byTenantAndTarget = { tenant_id: 1, targets: 1, _id: -1 } as const;
 export const byTenantAndActor = { tenant_id: 1, actors: 1, _id: -1 } as const;
 
@@ -145,7 +144,7 @@ export const eventCollections = (eventRetention: number): CollectionSpec[] => [
     name: eventsName,
     indexes: [
       { key: { at: 1 }, options: { expireAfterSeconds: Math.ceil(eventRetention / 1_000) } },
-      { key: byTenantNewest, options: {} },
+      { key: byTenant, options: {} },
       { key: byTenantAndTarget, options: {} },
       { key: byTenantAndActor, options: {} },
     ],

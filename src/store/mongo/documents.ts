@@ -53,7 +53,7 @@ type Given<R> = { readonly [K in keyof R]?: R[K] | null | undefined };
 export function createToDocument<R>(record: DescMessage): (fields: Given<R>) => Document {
   return createConverter(record, {
     nameAfter: fieldNameIn(record),
-    values: { id: uuid, time: (at: number) => new Date(at), bytes: hash },
+    values: { id: uuid, time: (at: number) => new Date(at), bytes: toBinary },
     // An array of pairs, because names of fields cannot have dots and dollars everywhere.
     map: (map: object) => Object.entries(map).map(([key, value]) => ({ key, value })),
   });
@@ -130,7 +130,7 @@ export function fromUuid(id: Binary): string {
   return idFromBytes(bytes(id));
 }
 
-export function hash(bytes: Uint8Array): Binary {
+export function toBinary(bytes: Uint8Array): Binary {
   return new Binary(bytes);
 }
 

@@ -1,7 +1,7 @@
 import type { Collection, Document, FindOptions } from "mongodb";
 import type { EventPage, EventQuery, EventRange, EventRecord, EventStore } from "../port/events.js";
 import { type Clock, createPageBudget } from "../port/store.js";
-import { byTenantAndActor, byTenantAndTarget, byTenantNewest } from "./collections.js";
+import { byTenant, byTenantAndActor, byTenantAndTarget } from "./collections.js";
 import type { FreshRead } from "./connect.js";
 import { fromUuid, type Time, uuid } from "./documents.js";
 import { callDriver, limitsOf } from "./driver-call.js";
@@ -124,7 +124,7 @@ function toFilter({ tenantId, target, actor, kind }: EventRange): IndexedFilter 
   }
   return ofActor
     ? { index: byTenantAndActor, indexed: { ...tenant, ...ofActor }, others: ofKind }
-    : { index: byTenantNewest, indexed: tenant, others: ofKind };
+    : { index: byTenant, indexed: tenant, others: ofKind };
 }
 
 /**

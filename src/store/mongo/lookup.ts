@@ -20,11 +20,11 @@ import type { FreshRead } from "./connect.js";
 import {
   type ApplicationDocument,
   fromUuid,
-  hash,
   notExpired,
   type SessionDocument,
   type Time,
   toApplication,
+  toBinary,
   toSession,
   uuid,
 } from "./documents.js";
@@ -234,7 +234,7 @@ export async function findOwners(
   among: Document = {},
   readOptions: FindOptions = {},
 ): Promise<Map<string, string[]>> {
-  const filter = { ...foreignFilter, "keys.hash": { $in: hashes.map(hash) }, ...among };
+  const filter = { ...foreignFilter, "keys.hash": { $in: hashes.map(toBinary) }, ...among };
   const options = {
     projection: { "keys.hash": 1, "keys.foreign": 1 },
     hint: byKeyHash,

@@ -19,17 +19,17 @@ import {
   withApplications,
 } from "../port/sessions.js";
 import type { Store } from "../port/store.js";
-import { type ChangeWork, maxCallerAge, type Transactions } from "./change-writer.js";
+import { type ChangeWork, type ChangeWriter, maxCallerAge } from "./change-writer.js";
 import { byApplication, byAuthorizer, byTenant } from "./collections.js";
 import type { FreshRead } from "./connect.js";
 import {
   fromUuid,
-  hash,
   literal,
   notExpired,
   type SessionDocument,
   sessionFields,
   type Time,
+  toBinary,
   toSession,
   uuid,
 } from "./documents.js";
@@ -43,13 +43,13 @@ interface SessionStoreOptions {
   readonly applications: ApplicationStore;
   readonly time: Time;
   readonly freshRead: FreshRead;
-  readonly transactions: Transactions;
+  readonly changeWriter: ChangeWriter;
   readonly now: Store["now"];
   readonly drainExpiredCount: SessionStore["drainExpiredCount"];
 }
 
 export function createSessionStore(options: SessionStoreOptions): SessionStore {
-  const { documents, applications, time, freshRead, transactions } = options;
+  const { documents, applications, time, freshRead, changeWriter } = options;
   const lookup = createLookup(documents, time, freshRead, toSession);
   const quotas = createSessionQuotas(documents, options.now);
 
@@ -98,7 +98,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
           return undefined;
         }
         if (caller && !transaction) {
-          await transactions.checkCaller(caller, application);
+          await changeWriter.checkCaller(caller, application);
         }
         if (context.isCanceled?.()) {
           throw new StoreUnavailable("The call was canceled.");
@@ -115,7 +115,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       return idempotencyId === undefined
         ? insertSession().finally(releaseReservation)
         : // Released between attempts: others would wait for the reservation and delay the next attempt.
-          transactions.change(session.id, context, insertSession, {
+          changeWriter.write(session.id, context, insertSession, {
             onAttemptEnd: releaseReservation,
           });
     },
@@ -142,12 +142,12 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       const filter = {
         _id: uuid(sessionId),
         tenant_id: uuid(tenantId),
-        nonce_hash: { $in: nonceHashes.map(hash) },
+        nonce_hash: { $in: nonceHashes.map(toBinary) },
         ...notExpired(time),
       };
       const fields = literal(sessionFields(granted));
       let isUsed = false;
-      const authorized = await transactions.change(
+      const authorized = await changeWriter.write(
         sessionId,
         context,
         async (transaction, confirmReads) => {
@@ -208,7 +208,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       // Checked last: deleting a revoked session returns "not found".
       const isValid = async (session: SessionRecord) =>
         (await withValidApplications(session, applications.find)) !== undefined;
-      const deleted = await transactions.change(id, context, work, { isValid });
+      const deleted = await changeWriter.write(id, context, work, { isValid });
       return deleted !== undefined;
     },
 

@@ -3,7 +3,7 @@ import { type MongoClient, ReadConcern } from "mongodb";
 import { defaultEventRetention, type ReadMode } from "../../config/settings.js";
 import type { Clock, ConnectionUse, Store } from "../port/store.js";
 import { createApplicationStore } from "./applications.js";
-import { createResponseDocuments, createTransactions } from "./change-writer.js";
+import { createChangeWriter, createResponseDocuments } from "./change-writer.js";
 import {
   applicationsName,
   checkpointsName,
@@ -63,7 +63,7 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
   const eventWriter = createEventWriter(db.collection(eventsName), time, clock ?? Date.now);
   const responses = createResponseDocuments(db.collection(responsesName), time, freshRead);
   const runTransaction = createTransactionRunner(client);
-  const transactions = createTransactions({
+  const changeWriter = createChangeWriter({
     runTransaction,
     events: eventWriter,
     responses,
@@ -84,7 +84,7 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
     documents: db.collection(applicationsName),
     time,
     freshRead,
-    transactions,
+    changeWriter,
     externalIds,
     sessionCleanup,
   });
@@ -93,7 +93,7 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
     applications,
     time,
     freshRead,
-    transactions,
+    changeWriter,
     now,
     drainExpiredCount: createExpiredCount({
       documents: db.collection(sessionsName),
