@@ -30,22 +30,22 @@ const outcomeTexts: Readonly<Record<Outcome, string>> = {
   same: "unchanged",
   replaced: "replaced",
   differs: "different and not replaced",
-  kept: "revoked or expired here and not restored",
-  taken: "with a key of another application",
+  not_restored: "revoked or expired here and not restored",
+  key_taken: "with a key of another application",
   external_id_taken: "with an external id of another application",
   ownerless: "without their application",
   expired: "expired",
 };
 
-type Conflict = "differs" | "taken" | "external_id_taken";
+type Conflict = "differs" | "key_taken" | "external_id_taken";
 
 export function isConflict(outcome: ImportOutcome): outcome is Conflict {
-  return outcome === "differs" || outcome === "taken" || outcome === "external_id_taken";
+  return outcome === "differs" || outcome === "key_taken" || outcome === "external_id_taken";
 }
 
 /** Stored events are never replaced. */
 function describeConflict(kind: RecordKind, outcome: Conflict, replace: boolean): string {
-  if (outcome === "taken") {
+  if (outcome === "key_taken") {
     return "has a key that another application already uses; remove it from one of them";
   }
   if (outcome === "external_id_taken") {
@@ -114,7 +114,7 @@ export function createImportReport({ replace }: { readonly replace: boolean }): 
         const entries = outcomesOf(kind).map(({ outcome, count }) => [outcome, count]);
         return [`${kind}s`, Object.fromEntries(entries)];
       });
-      return { ...Object.fromEntries(byKind), bad_lines: invalidLines.size(), dry_run: dryRun };
+      return { ...Object.fromEntries(byKind), invalid_lines: invalidLines.size(), dry_run: dryRun };
     },
   };
 }

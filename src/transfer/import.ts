@@ -272,7 +272,7 @@ function createDryRun({ applications }: Pick<Store, "applications">): Predict {
     const { id, keys, tenantId, externalId } = record;
     const hashes = keys.filter(({ foreign }) => foreign).map(({ hash }) => textOf(hash));
     if (hashes.some((hash) => (owners.get(hash) ?? id) !== id)) {
-      return "taken";
+      return "key_taken";
     }
     if (externalId !== undefined) {
       const name = `${tenantId} ${externalId}`;

@@ -117,7 +117,7 @@ export function createTransfer(parts: TransferParts): TransferStore {
       return outcome;
     }
     if (hasTakenKey(record)) {
-      return "taken";
+      return "key_taken";
     }
     const search = { records: applications, index, now: clock() };
     return hasTakenExternalId(record, search) ? "external_id_taken" : outcome;

@@ -266,7 +266,7 @@ function applicationImporter(
         return outcome;
       }
       if (hasTakenKey(record)) {
-        return "taken";
+        return "key_taken";
       }
       return hasTakenExternalId(record, stored) ? "external_id_taken" : outcome;
     },

@@ -52,10 +52,10 @@ export function outcomeOfApplication(
   { replace, now, hasEvent }: ImportContext,
 ): ImportOutcome {
   if (!stored) {
-    return hasEvent(removalsOfApplication) ? "kept" : "added";
+    return hasEvent(removalsOfApplication) ? "not_restored" : "added";
   }
   if (hasExpired(stored, now)) {
-    return "kept";
+    return "not_restored";
   }
   // Last use counts as a difference only if records are replaced.
   const contentOf = replace ? applicationContent : contentWithoutUses;
@@ -66,7 +66,7 @@ export function outcomeOfApplication(
     return "differs";
   }
   const merged = mergeApplication(stored, record);
-  return isDeepStrictEqual(contentOf(stored), contentOf(merged)) ? "kept" : "replaced";
+  return isDeepStrictEqual(contentOf(stored), contentOf(merged)) ? "not_restored" : "replaced";
 }
 
 /** The same for a session. A stored session of another application is never replaced. */
@@ -76,10 +76,10 @@ export function outcomeOfSession(
   { replace, now, hasEvent }: ImportContext,
 ): ImportOutcome {
   if (!stored) {
-    return hasEvent(removalsOfSession(record)) ? "kept" : "added";
+    return hasEvent(removalsOfSession(record)) ? "not_restored" : "added";
   }
   if (hasExpired(stored, now)) {
-    return "kept";
+    return "not_restored";
   }
   const current = sessionContent(stored);
   if (isDeepStrictEqual(current, sessionContent(record))) {
@@ -89,7 +89,7 @@ export function outcomeOfSession(
     return "differs";
   }
   const merged = sessionContent(mergeSession(stored, record));
-  return isDeepStrictEqual(current, merged) ? "kept" : "replaced";
+  return isDeepStrictEqual(current, merged) ? "not_restored" : "replaced";
 }
 
 function hasExpired({ expiresAt }: { readonly expiresAt?: number | undefined }, now: number) {

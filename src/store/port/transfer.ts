@@ -63,13 +63,13 @@ export interface ImportOptions {
  * - `same`: it is already stored, with at most another last use;
  * - `replaced`: it replaced a stored record that differed;
  * - `differs`: a stored record differs, and was not replaced;
- * - `kept`: not written, because it would restore revoked or expired access;
- * - `taken`: not written, because another application has one of its foreign keys;
+ * - `not_restored`: not written, because it would restore revoked or expired access;
+ * - `key_taken`: not written, because another application has one of its foreign keys;
  * - `external_id_taken`: not written, because another application of the tenant has its external id;
  * - `ownerless`: not written, because the application of the session does not exist.
  */
 export const importOutcomes = [
   ...(["added", "same", "replaced"] as const),
-  ...(["differs", "kept", "taken", "external_id_taken", "ownerless"] as const),
+  ...(["differs", "not_restored", "key_taken", "external_id_taken", "ownerless"] as const),
 ] as const;
 export type ImportOutcome = (typeof importOutcomes)[number];

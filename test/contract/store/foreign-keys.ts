@@ -110,11 +110,11 @@ export function describeForeignKeys(subject: () => Subject): void {
       const keys = [aForeignKey({ hash: newest.hash })];
       const [second, third] = [anImportedApplication({ keys }), anImportedApplication({ keys })];
       const both = await importAll(store, { applications: [second, third] }, { replace: true });
-      expect(both.applications).toEqual(["taken", "taken"]);
+      expect(both.applications).toEqual(["key_taken", "key_taken"]);
       expect(await store.applications.findForeign([newest.hash])).toBe(application.id);
       await store.applications.delete(application.tenantId, application.id, audit.deleted);
       const one = await importAll(store, { applications: [second, third] });
-      expect(one.applications).toEqual(["added", "taken"]);
+      expect(one.applications).toEqual(["added", "key_taken"]);
       expect(await store.applications.findForeign([newest.hash])).toBe(second.id);
     });
 

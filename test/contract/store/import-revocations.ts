@@ -79,7 +79,7 @@ export function describeImportRevocations(subject: () => Subject): void {
       const { store } = subject();
       const before = await createExported();
       const disabled = await change(before, { disabled: true });
-      expect(await importApplication(before)).toBe("kept");
+      expect(await importApplication(before)).toBe("not_restored");
       expect(await store.applications.find(before.id)).toEqual(disabled);
 
       expect(await importApplication({ ...before, name: "till" })).toBe("replaced");
@@ -96,7 +96,7 @@ export function describeImportRevocations(subject: () => Subject): void {
       await store.sessions.create(session);
       const { sessions } = await exportAll(store);
       await change(before, { sessionEpoch: 1 });
-      expect(await importApplication(before)).toBe("kept");
+      expect(await importApplication(before)).toBe("not_restored");
       await importAll(store, { sessions }, replacing);
       expect(await store.sessions.find(session.id)).toBeUndefined();
       expect(await store.applications.find(before.id)).toMatchObject({ sessionEpoch: 1 });
@@ -133,7 +133,9 @@ export function describeImportRevocations(subject: () => Subject): void {
       const early = clock.now() + hour;
       await change(before, { keys: withExpiry(early) });
       for (const later of [undefined, early + hour]) {
-        expect(await importApplication({ ...before, keys: withExpiry(later) })).toBe("kept");
+        expect(await importApplication({ ...before, keys: withExpiry(later) })).toBe(
+          "not_restored",
+        );
       }
       await importApplication({ ...before, keys: withExpiry(early - minute) });
       const { keys } = must(await store.applications.find(before.id));
@@ -144,12 +146,12 @@ export function describeImportRevocations(subject: () => Subject): void {
       const { store, clock } = subject();
       const expiresAt = clock.now() + hour;
       const before = await createExported({ expiresAt });
-      expect(await importApplication({ ...before, expiresAt: undefined })).toBe("kept");
-      expect(await importApplication({ ...before, expiresAt: expiresAt + 1 })).toBe("kept");
+      expect(await importApplication({ ...before, expiresAt: undefined })).toBe("not_restored");
+      expect(await importApplication({ ...before, expiresAt: expiresAt + 1 })).toBe("not_restored");
       expect(await importApplication({ ...before, expiresAt: expiresAt - 1 })).toBe("replaced");
       expect(await store.applications.find(before.id)).toMatchObject({ expiresAt: expiresAt - 1 });
       clock.advance(hour);
-      expect(await importApplication({ ...before, expiresAt: undefined })).toBe("kept");
+      expect(await importApplication({ ...before, expiresAt: undefined })).toBe("not_restored");
       expect(await store.applications.find(before.id)).toBeUndefined();
     });
 
@@ -161,7 +163,7 @@ export function describeImportRevocations(subject: () => Subject): void {
       const grant = aGrant(session);
       expect(await store.sessions.authorize(grant, audit.authorized)).toBe("authorized");
       const authorized = must(await store.sessions.find(session.id)).session;
-      expect(await importSession(before)).toBe("kept");
+      expect(await importSession(before)).toBe("not_restored");
       expect(must(await store.sessions.find(session.id)).session).toEqual(authorized);
       expect(await store.sessions.authorize(grant, audit.authorized)).toBe("used");
     });
@@ -174,13 +176,13 @@ export function describeImportRevocations(subject: () => Subject): void {
       const fields = { id, keyHash, nonceHash, createdAt };
       const expiringAt = (at: number) =>
         anImportedSession(application, { ...fields, expiresAt: at }) satisfies SessionFields;
-      expect(await importSession(expiringAt(expiresAt + hour))).toBe("kept");
+      expect(await importSession(expiringAt(expiresAt + hour))).toBe("not_restored");
       expect(await importSession(expiringAt(expiresAt - 1))).toBe("replaced");
       expect(await store.sessions.find(id)).toMatchObject({
         session: { expiresAt: expiresAt - 1 },
       });
       clock.advance(hour);
-      expect(await importSession(expiringAt(expiresAt + hour))).toBe("kept");
+      expect(await importSession(expiringAt(expiresAt + hour))).toBe("not_restored");
       expect(await store.sessions.find(id)).toBeUndefined();
     });
 
@@ -201,10 +203,10 @@ export function describeImportRevocations(subject: () => Subject): void {
               outcome: [...outcomes.applications, ...outcomes.sessions][index],
             }))
             .find(({ record }) => record.id === id)?.outcome;
-        expect(outcomeFor(application.id)).toBe("kept");
+        expect(outcomeFor(application.id)).toBe("not_restored");
         expect(outcomeFor(session.id)).toBe("ownerless");
         expect(outcomeFor(other.application.id)).toBe("same");
-        expect(outcomeFor(other.session.id)).toBe("kept");
+        expect(outcomeFor(other.session.id)).toBe("not_restored");
         expect(await store.applications.find(application.id)).toBeUndefined();
         expect(await store.sessions.find(other.session.id)).toBeUndefined();
       },
@@ -219,7 +221,7 @@ export function describeImportRevocations(subject: () => Subject): void {
         anEvent({ tenantId, kind: "application.expired", target: { applicationId: expired.id } }),
       ]);
       expect(await importApplication(never)).toBe("added");
-      expect(await importApplication(expired)).toBe("kept");
+      expect(await importApplication(expired)).toBe("not_restored");
     });
 
     it("does not restore the nonce of an authorized session that was deleted", async () => {
@@ -231,7 +233,7 @@ export function describeImportRevocations(subject: () => Subject): void {
       await store.events.add([
         anEvent({ tenantId, kind: "session.authorized", target: { applicationId, sessionId } }),
       ]);
-      expect(await importSession(unauthorized)).toBe("kept");
+      expect(await importSession(unauthorized)).toBe("not_restored");
       const authorized = { authorizedAt: Date.UTC(2026, 1), authorizedBy: applicationId };
       expect(await importSession({ ...unauthorized, ...authorized })).toBe("added");
     });
