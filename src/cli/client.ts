@@ -38,13 +38,13 @@ export async function withClient(
 }
 
 /** The client of a service, and the options of every call. */
-export type CallContext = Pick<ClientContext, "client" | "call">;
+export type ServiceContext = Pick<ClientContext, "client" | "call">;
 
 /** Runs calls with a client. Errors name the given options. */
 export async function callService<T>(
   options: ClientOptions & CalledService,
   flags: Pick<ConnectionFlags, "timeout">,
-  use: (context: CallContext) => Promise<T>,
+  use: (context: ServiceContext) => Promise<T>,
 ): Promise<T> {
   const client = createServiceClient(options);
   try {

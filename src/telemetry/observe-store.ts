@@ -146,13 +146,13 @@ export function countSessions(store: Store, registry: Registry): Store {
     ...store,
     sessions: {
       ...sessions,
-      async create(session, audit) {
-        const created = await sessions.create(session, audit);
+      async create(session, context) {
+        const created = await sessions.create(session, context);
         counter.inc({ state: "opened" }, created ? 1 : 0);
         return created;
       },
-      async authorize(grant, audit) {
-        const outcome = await sessions.authorize(grant, audit);
+      async authorize(grant, context) {
+        const outcome = await sessions.authorize(grant, context);
         counter.inc({ state: "authorized" }, outcome === "authorized" ? 1 : 0);
         return outcome;
       },

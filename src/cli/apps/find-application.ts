@@ -5,7 +5,7 @@ import {
 import { maxLengthOf } from "../../contract/fields.js";
 import { parseKey } from "../../contract/key-format.js";
 import { isId } from "../../lib/uuid-text.js";
-import type { CallContext, ClientContext } from "../client.js";
+import type { ClientContext, ServiceContext } from "../client.js";
 import { CommandError, latchkey } from "../errors.js";
 import { maxPageSize } from "../list.js";
 import { formatRelativeTime } from "../output.js";
@@ -21,7 +21,7 @@ const externalPrefix = "external:";
 
 /** Gets an application by its id, by its name if that is unique, or by its external id. */
 export async function findApplication(
-  context: CallContext,
+  context: ServiceContext,
   reference: string,
 ): Promise<Application> {
   if (isId(reference)) {
@@ -42,7 +42,10 @@ export async function isOwnApplication(context: ClientContext, id: string): Prom
 }
 
 /** Gets the id of an application. An id needs no call. */
-export async function findApplicationId(context: CallContext, reference: string): Promise<string> {
+export async function findApplicationId(
+  context: ServiceContext,
+  reference: string,
+): Promise<string> {
   return isId(reference) ? reference : (await findApplication(context, reference)).id;
 }
 
@@ -76,7 +79,7 @@ export function nameDetail(label: string, id: string | undefined, nameOf: NameOf
 }
 
 async function findByExternalId(
-  { client, call }: CallContext,
+  { client, call }: ServiceContext,
   externalId: string,
 ): Promise<Application> {
   if (externalId === "") {
@@ -92,7 +95,7 @@ async function findByExternalId(
 
 /** Lists the applications of exactly this name. */
 export async function listNamed(
-  { client, call }: CallContext,
+  { client, call }: ServiceContext,
   wanted: string,
 ): Promise<Application[]> {
   // Exact matches come first.
@@ -102,7 +105,7 @@ export async function listNamed(
   return data.filter(({ name }) => name === wanted);
 }
 
-async function findByName(context: CallContext, wanted: string): Promise<Application> {
+async function findByName(context: ServiceContext, wanted: string): Promise<Application> {
   const found = await listNamed(context, wanted);
   const [first, ...others] = found;
   if (!first) {

@@ -39,9 +39,10 @@ interface Write<R> {
 }
 
 /** Creates the context of a change: its preconditions, its event, and its response if that is stored. */
-export type Audit = <R>(context: CallContext, change: AuditedChange<R>) => ChangeContext<R>;
-
-type CallContext = Pick<HandlerContext, "values" | "method">;
+export type Audit = <R>(
+  context: Pick<HandlerContext, "values" | "method">,
+  change: AuditedChange<R>,
+) => ChangeContext<R>;
 
 /** How to store a response for replay. */
 interface StoredResponse {
@@ -84,7 +85,7 @@ export function createAudit(addressOf: AddressOf): Audit {
 
 /** The context of a write without an event. */
 export function writeContextOf<R>(
-  context: CallContext,
+  context: Pick<HandlerContext, "values">,
   { revokes, response }: Write<R>,
 ): WriteContext<R> {
   const { call, caller } = callOf(context);

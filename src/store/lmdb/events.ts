@@ -194,34 +194,39 @@ export function createExpirationEvents(
 ) {
   const { expirations, meta } = tables;
 
-  function checkpointOf(lead: number): Buffer | undefined {
-    const written = meta.get(checkpointName(lead));
+  function checkpointOf(leadTime: number): Buffer | undefined {
+    const written = meta.get(checkpointName(leadTime));
     const checkpoint = written === undefined ? undefined : Buffer.from(written, "hex");
-    return checkpoint && isUsableCheckpoint(timeOf(checkpoint), lead, clock())
+    return checkpoint && isUsableCheckpoint(timeOf(checkpoint), leadTime, clock())
       ? checkpoint
       : undefined;
   }
 
-  function startOf(lead: number): Buffer {
-    return checkpointOf(lead) ?? timeBytes(firstCheckpoint(lead, clock()));
+  function startOf(leadTime: number): Buffer {
+    return checkpointOf(leadTime) ?? timeBytes(firstCheckpoint(leadTime, clock()));
   }
 
-  function due(lead: number): Buffer[] {
-    const end = timeBytes(clock() + lead + 1);
+  function due(leadTime: number): Buffer[] {
+    const end = timeBytes(clock() + leadTime + 1);
     return [
-      ...expirations.getKeys({ start: startOf(lead), exclusiveStart: true, end, limit: batchSize }),
+      ...expirations.getKeys({
+        start: startOf(leadTime),
+        exclusiveStart: true,
+        end,
+        limit: batchSize,
+      }),
     ];
   }
 
   /** Whether an expiration is due, or the checkpoint has fallen behind. */
-  function isBehind(lead: number): boolean {
-    const checkpoint = checkpointOf(lead);
-    const isOld = !checkpoint || isFarBehind(timeOf(checkpoint), lead, clock());
-    return isOld || due(lead).length > 0;
+  function isBehind(leadTime: number): boolean {
+    const checkpoint = checkpointOf(leadTime);
+    const isOld = !checkpoint || isFarBehind(timeOf(checkpoint), leadTime, clock());
+    return isOld || due(leadTime).length > 0;
   }
 
   /** Returns the expiration of a row if it must be reported. */
-  function expirationOf(key: Buffer, lead: number): Expiration | undefined {
+  function expirationOf(key: Buffer, leadTime: number): Expiration | undefined {
     const { at, applicationId, keyId } = parseExpirationKey(key);
     const application = applications.find(applicationId);
     const subject =
@@ -235,7 +240,7 @@ export function createExpirationEvents(
       expiresAt: applicationExpiresAt = Number.POSITIVE_INFINITY,
     } = application;
     const times = { at, createdAt: subject.createdAt, applicationExpiresAt };
-    if (!isReportable(times, lead, clock())) {
+    if (!isReportable(times, leadTime, clock())) {
       return undefined;
     }
     const leavesNoManager =
@@ -243,27 +248,30 @@ export function createExpirationEvents(
     return { tenantId, applicationId, name, keyId, at, leavesNoManager };
   }
 
-  function report(lead: number, toEvents: (expiration: Expiration) => readonly NewEvent[]): number {
-    const keys = due(lead);
+  function report(
+    leadTime: number,
+    toEvents: (expiration: Expiration) => readonly NewEvent[],
+  ): number {
+    const keys = due(leadTime);
     for (const key of keys) {
-      const expiration = expirationOf(key, lead);
+      const expiration = expirationOf(key, leadTime);
       if (expiration) {
         for (const event of runCallback(() => toEvents(expiration))) {
           log.append(event);
         }
       }
     }
-    const last = keys.at(-1) ?? startOf(lead);
-    const reached = keys.length < batchSize ? later(last, timeBytes(clock() + lead)) : last;
-    meta.put(checkpointName(lead), reached.toString("hex"));
+    const last = keys.at(-1) ?? startOf(leadTime);
+    const reached = keys.length < batchSize ? later(last, timeBytes(clock() + leadTime)) : last;
+    meta.put(checkpointName(leadTime), reached.toString("hex"));
     return keys.length;
   }
 
   return async function addExpirationEvents(
-    lead: number,
+    leadTime: number,
     toEvents: (expiration: Expiration) => readonly NewEvent[],
   ): Promise<number> {
-    return read(() => isBehind(lead)) ? write(() => report(lead, toEvents)) : 0;
+    return read(() => isBehind(leadTime)) ? write(() => report(leadTime, toEvents)) : 0;
   };
 }
 

@@ -47,16 +47,16 @@ export function createExpirationEvents(
 ): EventStore["addExpirationEvents"] {
   const { runTransaction, applications, checkpoints, events, now } = options;
 
-  async function readDue(lead: number, session?: ClientSession) {
-    const _id = checkpointName(lead);
+  async function readDue(leadTime: number, session?: ClientSession) {
+    const _id = checkpointName(leadTime);
     const current = await now();
     const written = await callDriver(() =>
       checkpoints.findOne({ _id }, limitsOf(checkpoints, session)),
     );
-    const isUsable = written && isUsableCheckpoint(written.moment.getTime(), lead, current);
+    const isUsable = written && isUsableCheckpoint(written.moment.getTime(), leadTime, current);
     const checkpoint = isUsable ? written : undefined;
-    const after = checkpoint ?? checkpointBefore(firstCheckpoint(lead, current));
-    const range = { after, until: new Date(current + lead), limit: batchSize };
+    const after = checkpoint ?? checkpointBefore(firstCheckpoint(leadTime, current));
+    const range = { after, until: new Date(current + leadTime), limit: batchSize };
     const found = await findExpirations(applications, range, session);
     return { _id, current, checkpoint, after, found };
   }
@@ -71,12 +71,12 @@ export function createExpirationEvents(
   }
 
   async function addEvents(
-    lead: number,
+    leadTime: number,
     toEvents: Parameters<EventStore["addExpirationEvents"]>[1],
     session: ClientSession,
   ): Promise<number> {
-    const { _id, current, after, found } = await readDue(lead, session);
-    const due = found.filter(({ times }) => isReportable(times, lead, current));
+    const { _id, current, after, found } = await readDue(leadTime, session);
+    const due = found.filter(({ times }) => isReportable(times, leadTime, current));
     const expirations: Expiration[] = [];
     for (const { expiration, isManager } of due) {
       const leavesNoManager = isManager && !(await isManagedAfter(expiration, session));
@@ -84,7 +84,8 @@ export function createExpirationEvents(
     }
     await events.insert(expirations.flatMap(toEvents), session);
     const last = found.at(-1)?.checkpoint ?? after;
-    const reached = found.length < batchSize ? later(last, checkpointBefore(current + lead)) : last;
+    const reached =
+      found.length < batchSize ? later(last, checkpointBefore(current + leadTime)) : last;
     const { moment, application_id, key_id } = reached;
     await callDriver(() =>
       checkpoints.updateOne(
@@ -96,14 +97,14 @@ export function createExpirationEvents(
     return found.length;
   }
 
-  return async (lead, toEvents) => {
-    const { current, checkpoint, found } = await readDue(lead);
-    const isBehind = !checkpoint || isFarBehind(checkpoint.moment.getTime(), lead, current);
+  return async (leadTime, toEvents) => {
+    const { current, checkpoint, found } = await readDue(leadTime);
+    const isBehind = !checkpoint || isFarBehind(checkpoint.moment.getTime(), leadTime, current);
     if (found.length === 0 && !isBehind) {
       return 0;
     }
     return runTransaction(async (session, commit) => {
-      const count = await addEvents(lead, toEvents, session);
+      const count = await addEvents(leadTime, toEvents, session);
       await commit();
       return count;
     });

@@ -44,15 +44,15 @@ export interface EventStore {
   follow(options: FollowOptions): AsyncIterable<EventBatch>;
 
   /**
-   * Adds events about applications and keys that expire within `lead`
+   * Adds events about applications and keys that expire within `leadTime`
    * milliseconds, or have expired if it is zero: once for each, whichever
    * instance calls. Not for those that were created, or whose expiry was moved
-   * earlier, less than `lead` before the expiry. `toEvents` may be called again on
+   * earlier, less than `leadTime` before the expiry. `toEvents` may be called again on
    * a conflict with another instance. Returns how many were read: if it is not
    * zero, there may be more.
    */
   addExpirationEvents(
-    lead: number,
+    leadTime: number,
     toEvents: (expiration: Expiration) => readonly NewEvent[],
   ): Promise<number>;
 }
@@ -166,23 +166,23 @@ export interface ExpirationTimes {
 }
 
 /** The name of the checkpoint of a lead time. */
-export function checkpointName(lead: number): string {
-  return `expirations-reported-${lead}`;
+export function checkpointName(leadTime: number): string {
+  return `expirations-reported-${leadTime}`;
 }
 
 /** Whether a checkpoint is usable. One that was written while the clock was far ahead would suppress reports. */
-export function isUsableCheckpoint(time: number, lead: number, now: number): boolean {
-  return time <= now + lead + maxAhead;
+export function isUsableCheckpoint(time: number, leadTime: number, now: number): boolean {
+  return time <= now + leadTime + maxAhead;
 }
 
 /** Where to start without a checkpoint. */
-export function firstCheckpoint(lead: number, now: number): number {
-  return now - (lead === 0 ? expiredRetention : 0);
+export function firstCheckpoint(leadTime: number, now: number): number {
+  return now - (leadTime === 0 ? expiredRetention : 0);
 }
 
 /** Whether a checkpoint must be moved although nothing is due. */
-export function isFarBehind(time: number, lead: number, now: number): boolean {
-  return time < now + lead - maxLag;
+export function isFarBehind(time: number, leadTime: number, now: number): boolean {
+  return time < now + leadTime - maxLag;
 }
 
 /**
@@ -192,9 +192,9 @@ export function isFarBehind(time: number, lead: number, now: number): boolean {
  */
 export function isReportable(
   { at, createdAt, applicationExpiresAt }: ExpirationTimes,
-  lead: number,
+  leadTime: number,
   now: number,
 ): boolean {
-  const isInTime = lead === 0 || (at > now && applicationExpiresAt > now);
-  return isInTime && at <= applicationExpiresAt && createdAt <= at - lead;
+  const isInTime = leadTime === 0 || (at > now && applicationExpiresAt > now);
+  return isInTime && at <= applicationExpiresAt && createdAt <= at - leadTime;
 }

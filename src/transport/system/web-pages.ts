@@ -35,14 +35,14 @@ const policy = [
   "trusted-types 'none'",
 ].join("; ");
 
-const securityHeaders: HeaderList = [
+const pageSecurityHeaders: HeaderList = [
   ...["referrer-policy", "no-referrer"],
   ...["cross-origin-opener-policy", "same-origin"],
   ...["content-security-policy", policy],
 ];
-const pageHeaders: HeaderList = ["cache-control", "no-store", ...securityHeaders];
+const pageHeaders: HeaderList = ["cache-control", "no-store", ...pageSecurityHeaders];
 /** The documentation has no secrets, so browsers cache it and revalidate it. */
-const docsHeaders: HeaderList = ["cache-control", "no-cache", ...securityHeaders];
+const docsHeaders: HeaderList = ["cache-control", "no-cache", ...pageSecurityHeaders];
 /** The names of assets contain a hash of their content. */
 const assetHeaders: HeaderList = ["cache-control", "public, max-age=31536000, immutable"];
 const noSniff: HeaderList = ["x-content-type-options", "nosniff"];

@@ -19,8 +19,8 @@ function toEvents({ tenantId, applicationId, keyId, at, leavesNoManager }: Expir
 }
 
 /** Adds the events of all due expirations. */
-async function addDueEvents({ events }: Store, lead: number): Promise<void> {
-  while ((await events.addExpirationEvents(lead, toEvents)) > 0) {}
+async function addDueEvents({ events }: Store, leadTime: number): Promise<void> {
+  while ((await events.addExpirationEvents(leadTime, toEvents)) > 0) {}
 }
 
 /** Tests check a millisecond before an expiration is due, and when it is due. */
@@ -80,28 +80,28 @@ export function describeExpirationEvents(subject: () => Subject): void {
     return { application, keyId, endsAt };
   }
 
-  describe.each(leadTimes.map((lead) => ({ lead, days: lead / day })))(
+  describe.each(leadTimes.map((leadTime) => ({ leadTime, days: leadTime / day })))(
     "an expiry check with a lead time of $days days",
-    ({ lead }) => {
+    ({ leadTime }) => {
       /** Adds due events once, since the first call also covers earlier expirations. */
       async function startReporting() {
-        await addDueEvents(subject().store, lead);
+        await addDueEvents(subject().store, leadTime);
         return subject();
       }
 
       it("reports the expiry of an application once", async () => {
         const { store, another, clock } = await startReporting();
         const { id: applicationId, tenantId, expiresAt: endsAt } = await createExpiring();
-        clock.advance(30 * day - lead - 1);
-        await addDueEvents(store, lead);
+        clock.advance(30 * day - leadTime - 1);
+        await addDueEvents(store, leadTime);
         expect(await listReported(tenantId)).toEqual([]);
         clock.advance(1);
         for (const by of [store, await another(), store]) {
-          await addDueEvents(by, lead);
+          await addDueEvents(by, leadTime);
           expect(await listReported(tenantId)).toEqual([{ applicationId, endsAt }]);
         }
         clock.advance(1);
-        await addDueEvents(store, lead);
+        await addDueEvents(store, leadTime);
         expect(await listReported(tenantId)).toHaveLength(1);
       });
 
@@ -109,12 +109,12 @@ export function describeExpirationEvents(subject: () => Subject): void {
         const { store, clock } = await startReporting();
         const { application, keyId, endsAt } = await createWithExpiringKey();
         const { id: applicationId, tenantId } = application;
-        clock.advance(30 * day - lead - 1);
-        await addDueEvents(store, lead);
+        clock.advance(30 * day - leadTime - 1);
+        await addDueEvents(store, leadTime);
         expect(await listReported(tenantId)).toEqual([]);
         clock.advance(1);
         for (let count = 0; count < 2; count++) {
-          await addDueEvents(store, lead);
+          await addDueEvents(store, leadTime);
           expect(await listReported(tenantId)).toEqual([{ applicationId, keyId, endsAt }]);
         }
       });
@@ -127,8 +127,8 @@ export function describeExpirationEvents(subject: () => Subject): void {
           tenantId,
           times(250, (index) => 30 * day + (index % 5)),
         );
-        clock.advance(30 * day + 5 - lead);
-        await Promise.all([store, other, store, other].map((by) => addDueEvents(by, lead)));
+        clock.advance(30 * day + 5 - leadTime);
+        await Promise.all([store, other, store, other].map((by) => addDueEvents(by, leadTime)));
         const ids = (await listReported(tenantId)).map(({ applicationId }) => applicationId);
         expect(ids.sort()).toEqual(created.map(({ id }) => id).sort());
       });
@@ -140,8 +140,8 @@ export function describeExpirationEvents(subject: () => Subject): void {
           tenantId,
           times(250, () => 30 * day),
         );
-        clock.advance(30 * day - lead);
-        await addDueEvents(store, lead);
+        clock.advance(30 * day - leadTime);
+        await addDueEvents(store, leadTime);
         const ids = (await listReported(tenantId)).map(({ applicationId }) => applicationId);
         expect(ids).toHaveLength(250);
         expect(new Set(ids).size).toBe(250);
@@ -156,8 +156,8 @@ export function describeExpirationEvents(subject: () => Subject): void {
           () => ({ disabled: true, modifiedBy: id }),
           audit.updated,
         );
-        clock.advance(30 * day - lead);
-        await addDueEvents(store, lead);
+        clock.advance(30 * day - leadTime);
+        await addDueEvents(store, leadTime);
         expect(await listReported(tenantId)).toHaveLength(1);
       });
 
@@ -177,10 +177,10 @@ export function describeExpirationEvents(subject: () => Subject): void {
         const disabled = await store.applications.create(anApplication(manager), audit.created);
         const disable = () => ({ disabled: true, modifiedBy: disabled.id });
         await store.applications.update(tenantId, disabled.id, disable, audit.updated);
-        clock.advance(30 * day - lead);
-        await addDueEvents(store, lead);
+        clock.advance(30 * day - leadTime);
+        await addDueEvents(store, leadTime);
         clock.advance(day);
-        await addDueEvents(store, lead);
+        await addDueEvents(store, leadTime);
         const events = await listExpirations(tenantId);
         const ofLastManager = events.filter(({ kind }) => kind === "last manager");
         expect(ofLastManager).toMatchObject([{ target: { applicationId: last?.id } }]);
@@ -201,8 +201,8 @@ export function describeExpirationEvents(subject: () => Subject): void {
           }),
           audit.updated,
         );
-        clock.advance(30 * day - lead);
-        await addDueEvents(store, lead);
+        clock.advance(30 * day - leadTime);
+        await addDueEvents(store, leadTime);
         expect(await listReported(tenantId)).toEqual([]);
         expect(await listReported(application.tenantId)).toEqual([]);
       });
@@ -220,11 +220,11 @@ export function describeExpirationEvents(subject: () => Subject): void {
           }),
           audit.updated,
         );
-        clock.advance(30 * day - lead);
-        await addDueEvents(store, lead);
+        clock.advance(30 * day - leadTime);
+        await addDueEvents(store, leadTime);
         expect(await listReported(tenantId)).toEqual([]);
         clock.advance(day);
-        await addDueEvents(store, lead);
+        await addDueEvents(store, leadTime);
         expect(await listReported(tenantId)).toEqual([
           { applicationId, keyId, endsAt: endsAt + day },
         ]);
@@ -238,13 +238,13 @@ export function describeExpirationEvents(subject: () => Subject): void {
         const application = await createExpiring();
         const { id: applicationId, tenantId, expiresAt = 0 } = application;
         await updateExpiry(store, application, expiresAt + by);
-        clock.advance(30 * day + by - lead - 1);
-        await addDueEvents(store, lead);
+        clock.advance(30 * day + by - leadTime - 1);
+        await addDueEvents(store, leadTime);
         expect(await listReported(tenantId)).toEqual([]);
         clock.advance(1);
-        await addDueEvents(store, lead);
+        await addDueEvents(store, leadTime);
         clock.advance(Math.max(0, -by));
-        await addDueEvents(store, lead);
+        await addDueEvents(store, leadTime);
         const expected = [{ applicationId, endsAt: expiresAt + by }];
         expect(await listReported(tenantId)).toEqual(expected);
       });
@@ -254,7 +254,7 @@ export function describeExpirationEvents(subject: () => Subject): void {
         const application = await createExpiring();
         await updateExpiry(store, application, null);
         clock.advance(30 * day);
-        await addDueEvents(store, lead);
+        await addDueEvents(store, leadTime);
         expect(await listReported(application.tenantId)).toEqual([]);
       });
 
@@ -263,60 +263,60 @@ export function describeExpirationEvents(subject: () => Subject): void {
         const application = await createExpiring();
         const { id, tenantId, expiresAt: endsAt = 0 } = application;
         await rotate(application, endsAt + 1);
-        clock.advance(30 * day + 1 - lead);
-        await addDueEvents(store, lead);
+        clock.advance(30 * day + 1 - leadTime);
+        await addDueEvents(store, leadTime);
         expect(await listReported(tenantId)).toEqual([{ applicationId: id, endsAt }]);
       });
 
       it("retries an expiry whose event failed", async () => {
         const { store, clock } = await startReporting();
         const { tenantId } = await createExpiring();
-        clock.advance(30 * day - lead);
+        clock.advance(30 * day - leadTime);
         const error = new Error("disk full");
-        const failing = store.events.addExpirationEvents(lead, () => {
+        const failing = store.events.addExpirationEvents(leadTime, () => {
           throw error;
         });
         await expect(failing).rejects.toBe(error);
         expect(await listReported(tenantId)).toEqual([]);
-        await addDueEvents(store, lead);
+        await addDueEvents(store, leadTime);
         expect(await listReported(tenantId)).toHaveLength(1);
       });
 
       it("reports an expiry that was due before the first call", async () => {
         const { store, clock } = subject();
         const { tenantId } = await createExpiring();
-        clock.advance(30 * day - Math.floor(lead / 2) + (lead ? 0 : 1_000));
-        await addDueEvents(store, lead);
+        clock.advance(30 * day - Math.floor(leadTime / 2) + (leadTime ? 0 : 1_000));
+        await addDueEvents(store, leadTime);
         expect(await listReported(tenantId)).toHaveLength(1);
       });
 
       it("reports once per lead time, independently of other lead times", async () => {
         const { store, clock } = await startReporting();
         const { tenantId } = await createExpiring();
-        clock.advance(30 * day - lead);
-        await addDueEvents(store, lead);
-        await addDueEvents(store, lead + day);
-        await addDueEvents(store, lead);
-        expect((await listReported(tenantId)).length).toBe(lead === 0 ? 1 : 2);
+        clock.advance(30 * day - leadTime);
+        await addDueEvents(store, leadTime);
+        await addDueEvents(store, leadTime + day);
+        await addDueEvents(store, leadTime);
+        expect((await listReported(tenantId)).length).toBe(leadTime === 0 ? 1 : 2);
       });
     },
   );
 
   describe.each([
-    { lead: week, days: 7 },
-    { lead: day, days: 1 },
-  ])("an expiry check with a lead time of $days days", ({ lead }) => {
+    { leadTime: week, days: 7 },
+    { leadTime: day, days: 1 },
+  ])("an expiry check with a lead time of $days days", ({ leadTime }) => {
     it("does not warn of credentials created within it, but reports their expiry", async () => {
       const { store, clock } = subject();
-      await addDueEvents(store, lead);
+      await addDueEvents(store, leadTime);
       await addDueEvents(store, 0);
-      const within = await createExpiring(undefined, lead - 1);
+      const within = await createExpiring(undefined, leadTime - 1);
       const { tenantId } = within;
-      const atLead = await createExpiring(tenantId, lead);
+      const atLead = await createExpiring(tenantId, leadTime);
       clock.advance(1);
-      await addDueEvents(store, lead);
+      await addDueEvents(store, leadTime);
       expect(await listReported(tenantId)).toMatchObject([{ applicationId: atLead.id }]);
-      clock.advance(lead - 2);
+      clock.advance(leadTime - 2);
       await addDueEvents(store, 0);
       expect(await listReported(tenantId)).toMatchObject([
         { applicationId: within.id },
@@ -326,19 +326,19 @@ export function describeExpirationEvents(subject: () => Subject): void {
 
     it("does not warn of credentials created within it before the first call", async () => {
       const { store, clock } = subject();
-      const { tenantId } = await createExpiring(undefined, lead - 1);
-      const { id } = await createExpiring(tenantId, lead);
+      const { tenantId } = await createExpiring(undefined, leadTime - 1);
+      const { id } = await createExpiring(tenantId, leadTime);
       clock.advance(1);
-      await addDueEvents(store, lead);
+      await addDueEvents(store, leadTime);
       expect(await listReported(tenantId)).toMatchObject([{ applicationId: id }]);
     });
 
     it("does not warn of an expiry that has passed", async () => {
       const { store, clock } = subject();
-      await addDueEvents(store, lead);
+      await addDueEvents(store, leadTime);
       const { tenantId } = await createExpiring();
       clock.advance(30 * day);
-      await addDueEvents(store, lead);
+      await addDueEvents(store, leadTime);
       expect(await listReported(tenantId)).toEqual([]);
       await addDueEvents(store, 0);
       expect(await listReported(tenantId)).toHaveLength(1);
@@ -348,7 +348,7 @@ export function describeExpirationEvents(subject: () => Subject): void {
   it("reports expiration events again after a clock that was far ahead is corrected", async () => {
     const { store, clock } = subject();
     clock.advance(365 * day);
-    await Promise.all(leadTimes.map((lead) => addDueEvents(store, lead)));
+    await Promise.all(leadTimes.map((leadTime) => addDueEvents(store, leadTime)));
     clock.advance(-365 * day);
     const { id, tenantId, expiresAt } = await createExpiring(randomUUID(), 30 * day);
     clock.advance(23 * day);

@@ -49,9 +49,9 @@ describe.each(engines)("store=%s: expiry events", (engine) => {
       const done = new Promise<void>((resolve) => {
         finish = resolve;
       });
-      const addExpirationEvents: EventStore["addExpirationEvents"] = async (lead, toEvents) => {
-        const count = await base.store.events.addExpirationEvents(lead, toEvents);
-        if (lead === 0 && count === 0) {
+      const addExpirationEvents: EventStore["addExpirationEvents"] = async (leadTime, toEvents) => {
+        const count = await base.store.events.addExpirationEvents(leadTime, toEvents);
+        if (leadTime === 0 && count === 0) {
           finish();
         }
         return count;
