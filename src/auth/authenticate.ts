@@ -125,8 +125,8 @@ export function createAuthenticateMany(
   const identifyForeign = createIdentifyForeign(store, keyring);
   return async (keys) => {
     const owners = new Map<string, MaybePromise<Caller | undefined>>();
-    const ofApplications: Owned[] = [];
-    const ofSessions: Owned[] = [];
+    const applicationKeys: Owned[] = [];
+    const sessionKeys: Owned[] = [];
     const foreign: string[] = [];
     for (const key of keys) {
       if (owners.has(key)) {
@@ -135,19 +135,19 @@ export function createAuthenticateMany(
       const parsed = parseOwnedKey(key);
       owners.set(key, undefined);
       if (parsed) {
-        (parsed.kind === "ses" ? ofSessions : ofApplications).push({ key, parsed });
+        (parsed.kind === "ses" ? sessionKeys : applicationKeys).push({ key, parsed });
       } else {
         foreign.push(key);
       }
     }
     const foundApplications =
-      ofApplications.length > 0 ? await applications.findMany(idsOf(ofApplications)) : [];
-    const foundSessions = ofSessions.length > 0 ? await sessions.findMany(idsOf(ofSessions)) : [];
+      applicationKeys.length > 0 ? await applications.findMany(idsOf(applicationKeys)) : [];
+    const foundSessions = sessionKeys.length > 0 ? await sessions.findMany(idsOf(sessionKeys)) : [];
     // No await below until all promises are collected: an unhandled rejection would end the process.
-    for (const [index, { key, parsed }] of ofApplications.entries()) {
+    for (const [index, { key, parsed }] of applicationKeys.entries()) {
       owners.set(key, ifActive(ownerOfApplication(foundApplications[index], parsed, key, keyring)));
     }
-    for (const [index, { key }] of ofSessions.entries()) {
+    for (const [index, { key }] of sessionKeys.entries()) {
       owners.set(key, ifActive(addBoundary(ownerOfSession(foundSessions[index], key, keyring))));
     }
     for (const key of foreign) {

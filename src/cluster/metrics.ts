@@ -64,8 +64,8 @@ export function createWorkerPoolMetrics(): WorkerPoolMetrics {
   const scrape = shareScrapes(async () => {
     await Promise.all([...lastSnapshots.keys()].map(update));
     await mergeExitedCounts();
-    const ofPool = await registry.getMetricsAsJSON();
-    return formatMetrics([...lastSnapshots.values(), ...exitedCounts, ofPool]);
+    const poolMetrics = await registry.getMetricsAsJSON();
+    return formatMetrics([...lastSnapshots.values(), ...exitedCounts, poolMetrics]);
   });
 
   return {

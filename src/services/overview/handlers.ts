@@ -45,17 +45,17 @@ export function createOverviewHandlers({
       const now = await store.now();
       const count = (filter: ApplicationFilter, order?: ListOrder) =>
         countApplications(context, filter, order);
-      const ofType = {
+      const countByType = {
         private: await count({ type: "private" }),
         public: await count({ type: "public" }),
         management: await count({ type: "management" }),
       };
-      const total = ofType.private + ofType.public + ofType.management;
+      const total = countByType.private + countByType.public + countByType.management;
       // Applications may change between the counts.
       const disabled = Math.min(await count({ disabled: true }), total);
       return {
         applications: {
-          ...ofType,
+          ...countByType,
           total,
           enabled: total - disabled,
           disabled,

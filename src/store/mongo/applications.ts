@@ -223,8 +223,8 @@ function toUpdate({ applicationId, keyId, at }: KeyUse) {
     last_used_at: later("$last_used_at", moment),
     idle_since: later("$idle_since", moment),
   };
-  const ofKey = keyId === undefined ? {} : { keys: withUse(keyId, moment) };
-  const update = [{ $set: { ...fields, ...ofKey } }];
+  const keyUpdate = keyId === undefined ? {} : { keys: withUse(keyId, moment) };
+  const update = [{ $set: { ...fields, ...keyUpdate } }];
   return { updateOne: { filter: { _id: uuid(applicationId) }, update } };
 }
 

@@ -115,16 +115,16 @@ interface IndexedFilter {
 /** Splits a filter by the index that finds the fewest events. */
 function toFilter({ tenantId, target, actor, kind }: EventRange): IndexedFilter {
   const tenant = { tenant_id: uuid(tenantId) };
-  const ofTarget = target === undefined ? undefined : { targets: uuid(target) };
-  const ofActor = actor === undefined ? undefined : { actors: uuid(actor) };
-  const ofKind = kind === undefined ? {} : { kind };
-  if (ofTarget) {
-    const others = { ...ofActor, ...ofKind };
-    return { index: byTenantAndTarget, indexed: { ...tenant, ...ofTarget }, others };
+  const targetFilter = target === undefined ? undefined : { targets: uuid(target) };
+  const actorFilter = actor === undefined ? undefined : { actors: uuid(actor) };
+  const kindFilter = kind === undefined ? {} : { kind };
+  if (targetFilter) {
+    const others = { ...actorFilter, ...kindFilter };
+    return { index: byTenantAndTarget, indexed: { ...tenant, ...targetFilter }, others };
   }
-  return ofActor
-    ? { index: byTenantAndActor, indexed: { ...tenant, ...ofActor }, others: ofKind }
-    : { index: byTenant, indexed: tenant, others: ofKind };
+  return actorFilter
+    ? { index: byTenantAndActor, indexed: { ...tenant, ...actorFilter }, others: kindFilter }
+    : { index: byTenant, indexed: tenant, others: kindFilter };
 }
 
 /**

@@ -162,16 +162,19 @@ async function findExpirations(
   const options = limitsOf(applications, session);
   const hinted = { hint: byExpiryAndId, ...options };
   // In sequence: a transaction runs one command at a time.
-  const ofApplications = await callDriver(() =>
-    applications.aggregate<ExpiringDocument>(applicationExpirations(range), hinted).toArray(),
+  const applicationExpirations = await callDriver(() =>
+    applications.aggregate<ExpiringDocument>(applicationExpirationStages(range), hinted).toArray(),
   );
-  const ofKeys = await callDriver(() =>
-    applications.aggregate<ExpiringDocument>(keyExpirations(range), options).toArray(),
+  const keyExpirations = await callDriver(() =>
+    applications.aggregate<ExpiringDocument>(keyExpirationStages(range), options).toArray(),
   );
-  return [...ofApplications, ...ofKeys].sort(compare).slice(0, range.limit).map(toFoundExpiration);
+  return [...applicationExpirations, ...keyExpirations]
+    .sort(compare)
+    .slice(0, range.limit)
+    .map(toFoundExpiration);
 }
 
-function applicationExpirations({ after, until, limit }: ExpirationRange): Document[] {
+function applicationExpirationStages({ after, until, limit }: ExpirationRange): Document[] {
   const { moment, application_id } = after;
   return [
     {
@@ -195,7 +198,7 @@ function applicationExpirations({ after, until, limit }: ExpirationRange): Docum
 }
 
 /** Sorted in memory: an index on an array gives no order. */
-function keyExpirations({ after, until, limit }: ExpirationRange): Document[] {
+function keyExpirationStages({ after, until, limit }: ExpirationRange): Document[] {
   const { moment, application_id, key_id } = after;
   const within = { $gte: moment, $lte: until };
   const isAfter = {
