@@ -48,7 +48,7 @@ export class Problem extends ConnectError {
   readonly headers: Readonly<Record<string, string>>;
   readonly retryAfter: number | undefined;
   readonly isDecision: boolean;
-  /** What the caller was denied access to, for the audit log. Empty if the method as a whole was denied. */
+  /** The denied target, for the audit log. Empty if the method as a whole was denied. */
   target: Principal = {};
   private readonly errorMetadata: Readonly<Record<string, string>>;
 

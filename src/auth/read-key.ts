@@ -9,7 +9,7 @@ import type { Call } from "./caller.js";
 /** Returns the caller's key in the headers of a call, or the empty string. Throws if they carry two different keys. */
 export type ReadKey = (call: Pick<Call, "method" | "header" | "isRepeated">) => string;
 
-/** The key is in the configured header, or where the access option of the method says. */
+/** The key is in the configured header, or in the header that the method's access option names. */
 export function createReadKey({
   keyHeader,
   bearerKeys,

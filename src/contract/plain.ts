@@ -21,7 +21,7 @@ export type Plain<T> = T extends Uint8Array
 /** `undefined` for an optional property: a plain object may have it without a value. */
 type AbsentIn<T, K extends keyof T> = undefined extends T[K] ? undefined : never;
 
-/** What the value of a field is, beyond its type. */
+/** The format of a field's value, in addition to its type. */
 type FieldFormat = "id" | "time" | "bytes" | "other";
 
 export function formatOf(field: DescField): FieldFormat {
@@ -41,7 +41,7 @@ export function isRequired(field: DescField): boolean {
   return getOption(field, rulesOf).required || (formatOf(field) === "time" && !isOptional);
 }
 
-/** How to convert messages. What is not set stays the same. */
+/** How to convert messages. Omitted options change nothing. */
 interface Conversion {
   /** The names of a field before and after. Default: its name in TypeScript. */
   readonly nameBefore?: (field: DescField) => string;

@@ -53,7 +53,7 @@ interface Batch<T> {
   readonly completeUntil?: number | undefined;
 }
 
-/** What a kind of follower receives. */
+/** The entries that one kind of follower receives. */
 interface View<T> {
   readonly maxBatchSize: number;
   readonly includesExpired: boolean;

@@ -18,7 +18,7 @@ import type {
 } from "../port/records.js";
 import type { Clock } from "../port/store.js";
 
-/** What the code reads of the document of an application. The record declares its other fields. */
+/** The fields of an application document that the code reads. The record declares the others. */
 export interface ApplicationDocument {
   readonly _id: Binary;
   readonly keys: readonly KeyDocument[];
@@ -31,7 +31,7 @@ interface KeyDocument {
   readonly foreign?: boolean;
 }
 
-/** The same for a session. */
+/** The fields of a session document that the code reads. */
 export interface SessionDocument {
   readonly _id: Binary;
   readonly expires_at: Date;

@@ -6,7 +6,7 @@ import type { Clock } from "../port/store.js";
 import { createToDocument, createToRecord, type Time } from "./documents.js";
 import { callDriver, limitsOf } from "./driver-call.js";
 
-/** What the code reads of the document of an event. The record declares its other fields. */
+/** The fields of an event document that the code reads. The record declares the others. */
 export interface EventDocument {
   readonly _id: Binary;
   readonly kind: string;

@@ -44,7 +44,7 @@ interface Uniqueness<R> {
   lock(records: readonly R[], session: ClientSession): Promise<boolean>;
 }
 
-/** What an attempt writes. */
+/** The writes of one attempt. */
 interface Writes {
   readonly inserts: AnyBulkWriteOperation<Document>[];
   /** The inserts of records with a unique value. */

@@ -36,7 +36,7 @@ export const removalsOfApplication: readonly string[] = [
   "application.expired",
 ];
 
-/** The same for a session. After an authorization its nonce is used, even if the session no longer exists. */
+/** The kinds of events after which a session is not restored. After an authorization its nonce is used, even if the session no longer exists. */
 export function removalsOfSession({
   authorizedAt,
 }: Pick<SessionFields, "authorizedAt">): readonly string[] {
@@ -69,7 +69,7 @@ export function outcomeOfApplication(
   return isDeepStrictEqual(contentOf(stored), contentOf(merged)) ? "not_restored" : "replaced";
 }
 
-/** The same for a session. A stored session of another application is never replaced. */
+/** Decides the outcome of an imported session. A stored session of another application is never replaced. */
 export function outcomeOfSession(
   stored: SessionRecord | undefined,
   record: SessionFields,
@@ -96,7 +96,7 @@ function hasExpired({ expiresAt }: { readonly expiresAt?: number | undefined }, 
   return expiresAt !== undefined && expiresAt <= now;
 }
 
-/** The same for an event. Stored events are never replaced. */
+/** Decides the outcome of an imported event. Stored events are never replaced. */
 export function outcomeOfEvent(
   stored: EventRecord | undefined,
   record: EventRecord,

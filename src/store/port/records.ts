@@ -12,7 +12,7 @@ import { createConverter, type Plain } from "../../contract/plain.js";
 /** Milliseconds for which expired records are stored, to distinguish an expired key from an unknown one. */
 export const expiredRetention = 10 * 60_000;
 
-/** What the store adds to the fields of a record. */
+/** The field that the store adds to a record. */
 interface Versioned {
   /** Changes with each change of the record, but not with its uses. */
   readonly version: number;

@@ -29,13 +29,13 @@ export const handledOther: Handled = "other";
 type Request = IncomingMessage | Http2ServerRequest;
 type Response = ServerResponse | Http2ServerResponse;
 
-/** What all exchanges of a listener share. */
+/** The context that all exchanges of a listener share. */
 export interface ExchangeContext {
   /** The memory budget of all bodies. */
   readonly bodyBudget: BodyBudget;
   /** Timeouts of HTTP/2 bodies and of messages in a stream, of calls with a key. */
   readonly bodyTimeouts: TimerQueue;
-  /** The same for refused calls and for methods that need no key: they must not cost other calls their bodies. */
+  /** Those of refused calls and of methods that need no key: they must not cost other calls their bodies. */
   readonly unauthenticatedTimeouts: TimerQueue;
   /** Timeouts of responses that the client does not read. */
   readonly responseTimeouts: TimerQueue;
@@ -247,9 +247,9 @@ export abstract class Exchange implements Peer {
       };
       const onEnd = () => {
         this.onBodyEnd();
-        const turn = waitToParse(size);
-        if (turn) {
-          turn.then(finish);
+        const waiting = waitToParse(size);
+        if (waiting) {
+          waiting.then(finish);
         } else {
           finish();
         }

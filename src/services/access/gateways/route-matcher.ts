@@ -9,14 +9,14 @@ export interface RoutedRequest {
   readonly path: string;
 }
 
-/** What a request needs. */
+/** The permission and token that a request requires. */
 export interface Requirement {
   readonly permission: string;
   readonly container?: string | undefined;
   readonly tokenId?: string | undefined;
 }
 
-/** Returns what a request needs, or `undefined` if no route matches it. */
+/** Returns the requirement of a request, or `undefined` if no route matches it. */
 export type MatchRoute = (request: RoutedRequest) => Requirement | undefined;
 
 /** Compiles routes. The first one that matches a request decides. Throws if a route is not valid. */
