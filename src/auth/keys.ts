@@ -120,7 +120,8 @@ function hashText(pepper: string, key: string): string {
 /** Redacts keys in a path or another text of a request. */
 export type RedactKeys = (text: string) => string;
 
-const ownKey = /(?:[A-Za-z0-9]|%[0-9A-Fa-f]{2}){30,}/g;
+/** Any long alphanumeric run, percent-encoded or not. */
+const keyLikeText = /(?:[A-Za-z0-9]|%[0-9A-Fa-f]{2}){30,}/g;
 /** A path segment. A percent-encoded byte counts as one character. */
 const segment = /(?:[^/%]|%[0-9A-Fa-f]{2}|%)+/g;
 
@@ -130,8 +131,9 @@ const segment = /(?:[^/%]|%[0-9A-Fa-f]{2}|%)+/g;
  * is redacted unless it is a UUID.
  */
 export function createKeyRedactor(foreignKeys: boolean): RedactKeys {
-  const redactOwnKeys: RedactKeys = (text) => text.replaceAll(ownKey, "…");
+  const redactKeyLikeText: RedactKeys = (text) => text.replaceAll(keyLikeText, "…");
   return foreignKeys
-    ? (text) => redactOwnKeys(text.replaceAll(segment, (it) => (mayBeForeignKey(it) ? "…" : it)))
-    : redactOwnKeys;
+    ? (text) =>
+        redactKeyLikeText(text.replaceAll(segment, (it) => (mayBeForeignKey(it) ? "…" : it)))
+    : redactKeyLikeText;
 }

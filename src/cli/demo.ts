@@ -20,7 +20,7 @@ export async function demoCommand(): Promise<void> {
   const interrupted = "Interrupted. The temporary service is removed.";
   waitForStopSignal().then(() => interruption.abort(new CommandError(interrupted, "interrupted")));
   const folder = mkdtempSync(join(tmpdir(), "latchkey-demo-"));
-  // Also if the reader of stdout has closed it.
+  // Runs even if stdout was closed.
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   // A closed terminal.
   process.once("SIGHUP", () => process.exit(exitCodes.interrupted.code));

@@ -76,7 +76,7 @@ function jsonLine(json: string): string {
   return `${process.stdout.isTTY ? escapeInvisible(json) : json}\n`;
 }
 
-/** Escapes the control and format characters that JSON leaves as they are: a terminal would obey them. */
+/** Escapes the control and format characters that JSON leaves as they are: a terminal would interpret them. */
 function escapeInvisible(json: string): string {
   return json.replaceAll(/[\u007f-\u009f\u2028\u2029\p{Cf}]/gu, (character) =>
     [...Array(character.length).keys()]

@@ -3,8 +3,8 @@ import { styleText } from "node:util";
 /** Safe and redrawn terminal output. Node's `stripVTControlCharacters` removes escapes but not text direction marks. */
 
 /**
- * Control and format characters, which include terminal escapes and text direction marks. Not the joiners inside an
- * emoji and inside an Arabic word.
+ * Control and format characters, which include terminal escapes and text direction marks. Excludes
+ * joiners inside emoji and Arabic words.
  */
 const unprintable =
   /(?!(?<=\p{Extended_Pictographic}|\p{Emoji_Modifier}|\ufe0f)\u200d\p{Extended_Pictographic})(?!(?<=\p{sc=Arab})\u200c\p{sc=Arab})[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;

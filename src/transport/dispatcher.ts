@@ -67,7 +67,7 @@ export function createDispatcher(options: DispatcherOptions) {
   function logRequest(exchange: Exchange): void {
     const { requestId, startedAt, method, path, headers, status, problemCode } = exchange;
     onOtherRequest?.(exchange);
-    // A page loads many of them.
+    // Debug level: one page loads many assets.
     const isAsset = webPageAt(path) === "assets" && problemCode === undefined;
     log[isAsset ? "debug" : "info"]({
       request_id: requestId,

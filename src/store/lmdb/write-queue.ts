@@ -243,7 +243,7 @@ export function createWriteQueue(
 }
 
 /**
- * Lets go of the call. lmdb keeps finished transactions reachable for a while, and V8
+ * Drops the references to the call. lmdb keeps finished transactions reachable for a while, and V8
  * deleted entries of a long-lived set until its next full collection.
  */
 function release(entry: Entry): void {

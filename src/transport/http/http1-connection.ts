@@ -33,7 +33,7 @@ export class Http1Connection {
   add(response: ServerResponse, timeouts: TimerQueue): void {
     this.open.add(response);
     this.last = response;
-    // Its headers arrived after all.
+    // The next request's headers arrived, so the pending error response is obsolete.
     this.onIdle = undefined;
     response.on("close", () => this.closed(response, timeouts));
   }

@@ -96,7 +96,7 @@ export class Http1Exchange extends Exchange {
   startBodyTimeout(): void {}
 
   protected startResponseTimeout(): void {
-    // Otherwise the kernel has taken all of it.
+    // If nothing is buffered, the kernel has accepted the whole response.
     if (this.request.socket.writableLength > 0) {
       this.connection.startReadTimeout(this.context.responseTimeouts);
     }

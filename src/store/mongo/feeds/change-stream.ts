@@ -90,7 +90,7 @@ export function openEventStream<E extends StreamEvent>(
   };
 }
 
-/** The end of a stream is the drop of its database. The next stream starts after it. */
+/** The next timestamp. After a database was dropped, the new stream starts there. */
 function following({ t, i }: Timestamp): Timestamp {
   return new Timestamp({ t, i: i + 1 });
 }
