@@ -1,5 +1,6 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
+import { hkdfSync } from "node:crypto";
 import { invalidRequest } from "../errors.js";
+import { keySize, open, seal } from "../lib/aead.js";
 import type { Clock } from "../store/port/store.js";
 
 /**
@@ -35,10 +36,6 @@ interface CursorPurpose {
 /** Creates the cursors of one purpose. */
 export type CursorSealerFactory = (use: CursorPurpose) => CursorSealer;
 
-const algorithm = "aes-256-gcm";
-const keySize = 32;
-const nonceSize = 12;
-const tagSize = 16;
 const timestampSize = 6;
 /** Positions are padded to multiples of this size, because the number of digits would reveal their magnitude. */
 const blockSize = 48;
@@ -61,19 +58,19 @@ export function createCursorSealerFactory({
     ) as [Buffer, ...Buffer[]];
 
     return {
-      seal: (tenantId, position) => seal(newest, tenantId, { position, at: clock() }),
+      seal: (tenantId, position) => sealPosition(newest, tenantId, { position, at: clock() }),
 
       open(tenantId, text) {
         const bytes = Buffer.from(text, "base64url");
         if (bytes.toString("base64url") !== text) {
           throw invalidRequest({ field, message: refusal });
         }
-        const opened = unseal(newest, tenantId, bytes);
+        const opened = openPosition(newest, tenantId, bytes);
         if (opened) {
           return opened.position;
         }
         for (const key of older) {
-          const opened = unseal(key, tenantId, bytes);
+          const opened = openPosition(key, tenantId, bytes);
           if (opened && clock() - opened.at <= olderKeyGrace) {
             return opened.position;
           }
@@ -94,34 +91,24 @@ interface TimedPosition {
   readonly at: number;
 }
 
-function seal(key: Buffer, tenantId: string, { position, at }: TimedPosition): string {
+function sealPosition(key: Buffer, tenantId: string, { position, at }: TimedPosition): string {
   const timestamp = Buffer.alloc(timestampSize);
   timestamp.writeUIntBE(at, 0, timestampSize);
   const parts = Math.floor(position.length / blockSize) + 1;
   const padded = position.padEnd(parts * blockSize, "\0");
-  const nonce = randomBytes(nonceSize);
-  const cipher = createCipheriv(algorithm, key, nonce, { authTagLength: tagSize });
-  cipher.setAAD(Buffer.from(tenantId));
-  const sealed = [cipher.update(timestamp), cipher.update(padded), cipher.final()];
-  return Buffer.concat([nonce, cipher.getAuthTag(), ...sealed]).toString("base64url");
+  return seal(key, [timestamp, Buffer.from(padded)], Buffer.from(tenantId)).toString("base64url");
 }
 
 /** Returns `undefined` if the cursor was encrypted with another key or altered. */
-function unseal(key: Buffer, tenantId: string, sealed: Buffer): TimedPosition | undefined {
-  const nonce = sealed.subarray(0, nonceSize);
-  const tag = sealed.subarray(nonceSize, nonceSize + tagSize);
-  try {
-    const decipher = createDecipheriv(algorithm, key, nonce, { authTagLength: tagSize });
-    decipher.setAAD(Buffer.from(tenantId)).setAuthTag(tag);
-    const opened = decipher.update(sealed.subarray(nonceSize + tagSize));
-    const content = Buffer.concat([opened, decipher.final()]);
-    let end = content.length;
-    while (end > timestampSize && content[end - 1] === 0) {
-      end--;
-    }
-    const position = content.toString("utf8", timestampSize, end);
-    return { position, at: content.readUIntBE(0, timestampSize) };
-  } catch {
+function openPosition(key: Buffer, tenantId: string, sealed: Buffer): TimedPosition | undefined {
+  const content = open(key, sealed, Buffer.from(tenantId));
+  if (!content) {
     return undefined;
   }
+  let end = content.length;
+  while (end > timestampSize && content[end - 1] === 0) {
+    end--;
+  }
+  const position = content.toString("utf8", timestampSize, end);
+  return { position, at: content.readUIntBE(0, timestampSize) };
 }

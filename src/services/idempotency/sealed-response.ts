@@ -1,5 +1,5 @@
-import { createCipheriv, createDecipheriv, createHash, hkdfSync } from "node:crypto";
-import { fillRandom } from "../../lib/bytes.js";
+import { createHash, hkdfSync } from "node:crypto";
+import { keySize, open, seal } from "../../lib/aead.js";
 
 /** A stored response and the fingerprint of its request. */
 interface StoredResponse {
@@ -16,10 +16,6 @@ export interface ResponseSeal {
   open(sealed: Uint8Array): StoredResponse | undefined;
 }
 
-const cipher = "aes-256-gcm";
-const keySize = 32;
-const nonceSize = 12;
-const tagSize = 16;
 const fingerprintSize = 32;
 const idPurpose = "latchkey: the id of a stored response";
 const keyPurpose = "latchkey: the sealing of a stored response";
@@ -48,31 +44,16 @@ export function createResponseSeal(
   const secret = joined([apiKey, idempotencyKey]);
   const key = Buffer.from(hkdfSync("sha256", secret, Buffer.from(id, "hex"), keyPurpose, keySize));
   return {
-    seal({ fingerprint, response }) {
-      const nonce = Buffer.alloc(nonceSize);
-      fillRandom(nonce);
-      const sealing = createCipheriv(cipher, key, nonce, { authTagLength: tagSize });
-      const content = [sealing.update(fingerprint), sealing.update(response), sealing.final()];
-      return Buffer.concat([nonce, sealing.getAuthTag(), ...content]);
-    },
+    seal: ({ fingerprint, response }) => seal(key, [fingerprint, response]),
 
     open(sealed) {
-      const nonce = sealed.subarray(0, nonceSize);
-      const tag = sealed.subarray(nonceSize, nonceSize + tagSize);
-      try {
-        const opening = createDecipheriv(cipher, key, nonce, { authTagLength: tagSize });
-        opening.setAuthTag(tag);
-        const content = Buffer.concat([
-          opening.update(sealed.subarray(nonceSize + tagSize)),
-          opening.final(),
-        ]);
-        return {
+      const content = open(key, sealed);
+      return (
+        content && {
           fingerprint: content.subarray(0, fingerprintSize),
           response: content.subarray(fingerprintSize),
-        };
-      } catch {
-        return undefined;
-      }
+        }
+      );
     },
   };
 }
