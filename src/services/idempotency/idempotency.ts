@@ -29,7 +29,7 @@ import {
 import type { MaybePromise } from "../../lib/async.js";
 import type { ResponseStore } from "../../store/port/change-context.js";
 import { AlreadyApplied } from "../../store/port/errors.js";
-import { storedResponseKey } from "../events/audit.js";
+import { storedResponseKey } from "../change-context.js";
 import { createResponseSeal, type ResponseSeal, responseId } from "./sealed-response.js";
 
 /** Milliseconds for which a response can be replayed. */
