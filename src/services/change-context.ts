@@ -11,7 +11,7 @@ import type {
 import { CallerChanged } from "../store/port/errors.js";
 import type { ApplicationRecord, KeyRecord } from "../store/port/records.js";
 
-/** A write that the audit log does not describe. */
+/** A write, with or without an audit event. */
 export interface Write<R> {
   /** Whether it revokes access. */
   readonly revokes?: boolean;
