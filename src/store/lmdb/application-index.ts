@@ -1,3 +1,4 @@
+import type { Database } from "lmdb";
 import { idFromBytes, idToBytes } from "../../lib/uuid.js";
 import type { ApplicationChange, ApplicationRecord } from "../port/records.js";
 import { createApplicationAttributes } from "./application-attributes.js";
@@ -163,23 +164,33 @@ export function createApplicationIndex(tables: Tables): ApplicationIndex {
   };
 }
 
-/** Finds expirations of applications and keys by time, until the record is removed. */
-export interface ExpirationIndex {
+/** An index of applications whose rows have no values. */
+interface KeyOnlyIndex {
   /** Replaces the rows of a record, which may be new or removed. */
   update(before: ApplicationRecord | undefined, after: ApplicationRecord | undefined): void;
 }
 
-export function createExpirationIndex({ expirations }: Tables): ExpirationIndex {
+function createKeyOnlyIndex(
+  table: Database<Buffer, Buffer>,
+  keysOf: (record: ApplicationRecord) => readonly Buffer[],
+): KeyOnlyIndex {
   return {
     update(before, after) {
-      for (const key of before ? expiryKeysOf(before) : []) {
-        expirations.remove(key);
+      for (const key of before ? keysOf(before) : []) {
+        table.remove(key);
       }
-      for (const key of after ? expiryKeysOf(after) : []) {
-        expirations.put(key, emptyValue);
+      for (const key of after ? keysOf(after) : []) {
+        table.put(key, emptyValue);
       }
     },
   };
+}
+
+/** Finds expirations of applications and keys by time, until the record is removed. */
+export type ExpirationIndex = KeyOnlyIndex;
+
+export function createExpirationIndex({ expirations }: Tables): ExpirationIndex {
+  return createKeyOnlyIndex(expirations, expiryKeysOf);
 }
 
 function expiryKeysOf({ id, expiresAt, keys }: ApplicationRecord): Buffer[] {
@@ -191,24 +202,14 @@ function expiryKeysOf({ id, expiresAt, keys }: ApplicationRecord): Buffer[] {
 }
 
 /** Finds applications by the hash of an imported key. */
-export interface ForeignKeyIndex {
-  /** Replaces the rows of a record, which may be new or removed. */
-  update(before: ApplicationRecord | undefined, after: ApplicationRecord | undefined): void;
-
+export interface ForeignKeyIndex extends KeyOnlyIndex {
   /** The ids of the applications that have a key with this hash: normally at most one. */
   ownersOf(hash: Uint8Array): string[];
 }
 
 export function createForeignKeyIndex({ foreignKeys }: Tables): ForeignKeyIndex {
   return {
-    update(before, after) {
-      for (const key of before ? foreignKeysOf(before) : []) {
-        foreignKeys.remove(key);
-      }
-      for (const key of after ? foreignKeysOf(after) : []) {
-        foreignKeys.put(key, emptyValue);
-      }
-    },
+    ...createKeyOnlyIndex(foreignKeys, foreignKeysOf),
 
     ownersOf(hash) {
       const start = Buffer.from(hash);
