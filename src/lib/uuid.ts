@@ -4,6 +4,9 @@ import { fillRandom } from "./bytes.js";
 
 const idSize = 16;
 
+/** The UUID that sorts before all others. */
+export const nilUuid = "00000000-0000-0000-0000-000000000000";
+
 /** Creates a UUID version 7, which sorts by creation time. */
 export function newId(now: number): string {
   const bytes = Buffer.allocUnsafe(idSize);

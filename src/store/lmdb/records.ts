@@ -1,4 +1,5 @@
 import type { Database } from "lmdb";
+import { nilUuid } from "../../lib/uuid.js";
 import type {
   ApplicationFields,
   ApplicationRecord,
@@ -27,8 +28,6 @@ export interface Records<Fields extends { readonly id: string }, R extends Field
 
 export type ApplicationRecords = Records<ApplicationFields, ApplicationRecord>;
 export type SessionRecords = Records<SessionFields, SessionRecord>;
-
-const minId = "00000000-0000-0000-0000-000000000000";
 
 export function createRecords<
   Fields extends { readonly id: string },
@@ -69,7 +68,7 @@ export function createRecords<
       const exclusiveStart = id !== undefined;
       const budget = createPageBudget();
       const records: R[] = [];
-      for (const next of table.getKeys({ start: id ?? minId, exclusiveStart, limit })) {
+      for (const next of table.getKeys({ start: id ?? nilUuid, exclusiveStart, limit })) {
         const row = read(next) as Buffer;
         if (!budget.tryAdd(row.length)) {
           break;

@@ -1,4 +1,4 @@
-import { idFromBytes, writeId } from "../../lib/uuid.js";
+import { idFromBytes, nilUuid, writeId } from "../../lib/uuid.js";
 
 /**
  * Keys of the tables, as bytes that sort in the right order:
@@ -22,7 +22,7 @@ const numberSize = 8;
 export const emptyValue = Buffer.alloc(0);
 
 /** Stands for the application itself in an {@link expirationKey}. */
-export const noKeyId = "00000000-0000-0000-0000-000000000000";
+export const noKeyId = nilUuid;
 
 export function ownedKey(ownerId: string, id: string): Buffer {
   const key = Buffer.allocUnsafe(idSize + idSize);

@@ -1,6 +1,7 @@
 /** Adds events for applications and keys that expire soon or have expired. */
 import type { Binary, ClientSession, Collection, Document } from "mongodb";
 import type { MaybePromise } from "../../lib/async.js";
+import { nilUuid } from "../../lib/uuid.js";
 import { isManager } from "../port/applications.js";
 import {
   checkpointName,
@@ -142,7 +143,7 @@ interface ExpirationRange {
   readonly limit: number;
 }
 
-const zeros = uuid("00000000-0000-0000-0000-000000000000");
+const zeros = uuid(nilUuid);
 
 /** The position before all expirations of a moment. */
 export function checkpointBefore(moment: number): Checkpoint {
