@@ -9,6 +9,7 @@ import {
   describeSchema,
   hasSupportedSchema,
   initializeMeta,
+  maxReaders,
   maxTables,
   openTables,
   type Tables,
@@ -92,7 +93,7 @@ function openRoot(path: string): RootDatabase<Buffer, Buffer> {
     eventTurnBatching: false,
     // Address space, not disk or memory: the file grows as needed.
     mapSize: 2 ** 36,
-    maxReaders: 512,
+    maxReaders,
     maxDbs: maxTables,
     permissionsMode: 0o600,
   } as const;

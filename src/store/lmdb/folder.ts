@@ -6,6 +6,7 @@ import { managerExpirations } from "./application-attributes.js";
 import {
   describeSchema,
   hasSupportedSchema,
+  maxReaders,
   maxTables,
   readSchema,
   supportedSchema,
@@ -150,7 +151,7 @@ async function readContents(
     noSubdir: false,
     readOnly: true,
     maxDbs: maxTables,
-    maxReaders: 512,
+    maxReaders,
   });
   try {
     const meta = root.openDB<string, string>({ name: "meta", encoding: "string" });

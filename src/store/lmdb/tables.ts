@@ -10,6 +10,9 @@ const schemaKey = "schema-version";
 /** How many tables a folder may have. */
 export const maxTables = 32;
 
+/** How many read transactions may be open at once, in all processes. */
+export const maxReaders = 512;
+
 /** The tables of a data folder. See row-keys.ts for the layout of their keys. */
 export interface Tables {
   /** Properties of the folder. */
