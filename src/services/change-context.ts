@@ -9,7 +9,7 @@ import type {
   WriteContext,
 } from "../store/port/change-context.js";
 import { CallerChanged } from "../store/port/errors.js";
-import type { ApplicationRecord, KeyRecord } from "../store/port/records.js";
+import { type ApplicationRecord, isUnexpired, type KeyRecord } from "../store/port/records.js";
 
 /** A write, with or without an audit event. */
 export interface Write<R> {
@@ -94,6 +94,8 @@ function hasSameGrants(before: Grants, now: Grants | undefined): boolean {
 }
 
 function isStillKey({ id }: KeyRecord, { keys }: ApplicationRecord, now: number): boolean {
-  const key = keys.find((key) => key.id === id);
-  return key !== undefined && (key.expiresAt === undefined || now < key.expiresAt);
+  return isUnexpired(
+    keys.find((key) => key.id === id),
+    now,
+  );
 }

@@ -2,7 +2,7 @@ import { Problem } from "../errors.js";
 import { escapeUnprintable } from "../lib/terminal.js";
 import type { EventRecord } from "../store/port/events.js";
 import { isWritten } from "../store/port/import.js";
-import type { ApplicationFields, SessionFields } from "../store/port/records.js";
+import { type ApplicationFields, isUnexpired, type SessionFields } from "../store/port/records.js";
 import type { Store } from "../store/port/store.js";
 import type { ImportOptions, ImportOutcome } from "../store/port/transfer.js";
 import { unknownPeppers } from "./checks.js";
@@ -213,7 +213,7 @@ function createBatchWriter(options: BatchWriterOptions): BatchWriter {
 }
 
 function hasExpired({ kind, record }: Item, now: number): boolean {
-  return kind !== "event" && record.expiresAt !== undefined && record.expiresAt <= now;
+  return kind !== "event" && !isUnexpired(record, now);
 }
 
 /** Imports records of one kind. */

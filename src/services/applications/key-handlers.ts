@@ -9,6 +9,7 @@ import {
   type ApplicationRecord,
   copyKey,
   expiredRetention,
+  isUnexpired,
   type KeyRecord,
   type NewKey,
 } from "../../store/port/records.js";
@@ -87,7 +88,7 @@ const toKeyMessage = createConverter(ApplicationKeySchema, { values: { time: toT
 const maxKeys = 3;
 
 export function validKeys(keys: readonly KeyRecord[], now: number): readonly KeyRecord[] {
-  return keys.filter(({ expiresAt }) => expiresAt === undefined || now < expiresAt);
+  return keys.filter((key) => isUnexpired(key, now));
 }
 
 const maxExpiredKeys = 3;

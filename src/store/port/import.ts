@@ -12,6 +12,7 @@ import {
   type ApplicationRecord,
   copyApplication,
   copySession,
+  isUnexpired,
   type KeyRecord,
   type SessionFields,
   type SessionRecord,
@@ -54,7 +55,7 @@ export function outcomeOfApplication(
   if (!stored) {
     return hasEvent(removalsOfApplication) ? "not_restored" : "added";
   }
-  if (hasExpired(stored, now)) {
+  if (!isUnexpired(stored, now)) {
     return "not_restored";
   }
   // Last use counts as a difference only if records are replaced.
@@ -78,7 +79,7 @@ export function outcomeOfSession(
   if (!stored) {
     return hasEvent(removalsOfSession(record)) ? "not_restored" : "added";
   }
-  if (hasExpired(stored, now)) {
+  if (!isUnexpired(stored, now)) {
     return "not_restored";
   }
   const current = sessionContent(stored);
@@ -90,10 +91,6 @@ export function outcomeOfSession(
   }
   const merged = sessionContent(mergeSession(stored, record));
   return isDeepStrictEqual(current, merged) ? "not_restored" : "replaced";
-}
-
-function hasExpired({ expiresAt }: { readonly expiresAt?: number | undefined }, now: number) {
-  return expiresAt !== undefined && expiresAt <= now;
 }
 
 /** Decides the outcome of an imported event. Stored events are never replaced. */
