@@ -2,6 +2,7 @@ import type { HandlerContext } from "@connectrpc/connect";
 import { CredentialStateRecordSchema } from "../../../gen/latchkey/store/v1/records_pb.js";
 import { type Caller, callOf } from "../../auth/caller.js";
 import type { AddressOf } from "../../auth/caller-address.js";
+import { methodName } from "../../contract/methods.js";
 import { createConverter } from "../../contract/plain.js";
 import { Problem } from "../../errors.js";
 import type { ChangeContext } from "../../store/port/change-context.js";
@@ -38,7 +39,7 @@ export function createAudit(addressOf: AddressOf): Audit {
       kind: change.kind,
       outcome: "success",
       actor: actorOf(caller),
-      method: `${method.parent.typeName}/${method.name}`,
+      method: methodName(method),
       requestId,
       address: addressOf(peer),
     } as const;

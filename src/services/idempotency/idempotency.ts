@@ -18,7 +18,7 @@ import {
   replayedHeader,
 } from "../../contract/headers.js";
 import { containsKeyPrefix } from "../../contract/key-format.js";
-import { isReplayable } from "../../contract/methods.js";
+import { isReplayable, methodName } from "../../contract/methods.js";
 import {
   idempotencyConflict,
   idempotencyKeyReused,
@@ -55,7 +55,7 @@ type WithIdempotency = <S extends DescService>(
  */
 export function createIdempotency(responses: ResponseStore, readKey: ReadKey): WithIdempotency {
   function once(method: DescMethodUnary, handler: Handler): Handler {
-    const name = `${method.parent.typeName}/${method.name}`;
+    const name = methodName(method);
 
     async function runOnce(request: Message, context: HandlerContext, headerValue: string) {
       const authorized = callOf(context);
