@@ -2,7 +2,7 @@ import type { AuthorizedCall, Call, Caller } from "../auth/caller.js";
 import type { LastUsedTracker } from "../auth/last-used.js";
 import { type MaybePromise, mapMaybePromise } from "../lib/async.js";
 import { currentTick } from "../lib/event-loop.js";
-import type { RateLimits } from "../services/rate-limits/rate-limits.js";
+import { type RateLimits, throwIfRefused } from "../services/rate-limits/rate-limits.js";
 import { CallerChanged } from "../store/port/errors.js";
 import type { createCallAuthentication } from "./authenticate.js";
 import type { createAuthorize } from "./authorize.js";
@@ -97,9 +97,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
         checkRestrictions(caller, call);
         // After the restrictions: use of a stolen key elsewhere must not exhaust the owner's rate.
         return mapMaybePromise(rateLimits.countCall(caller, call.peer, call), (refusal) => {
-          if (refusal) {
-            throw refusal;
-          }
+          throwIfRefused(refusal);
           // After the restrictions: use from a wrong place is not use by the owner.
           lastUsed.record(caller);
           authorize(caller, call.method);

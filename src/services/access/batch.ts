@@ -6,7 +6,7 @@ import type { AuthorizedCall } from "../../auth/caller.js";
 import { Problem } from "../../errors.js";
 import { yieldToEventLoop } from "../../lib/event-loop.js";
 import { validateMessage } from "../../validation/validate.js";
-import type { RateLimits } from "../rate-limits/rate-limits.js";
+import { type RateLimits, throwIfRefused } from "../rate-limits/rate-limits.js";
 import type { CheckResult, Checks } from "./check.js";
 
 /** Checks per tick of the event loop, so that a large batch does not delay other calls. */
@@ -75,11 +75,4 @@ async function toValidChecks<T>(
     }
   }
   return valid;
-}
-
-/** Throws the refusal of a rate limit. */
-export function throwIfRefused(refusal: Problem | undefined): void {
-  if (refusal) {
-    throw refusal;
-  }
 }

@@ -23,9 +23,9 @@ import { batchPerTick, createConcurrencyWindow, mapConcurrently } from "../../li
 import type { Store } from "../../store/port/store.js";
 import { toTimestamp } from "../../validation/time.js";
 import { validateMessage } from "../../validation/validate.js";
-import type { RateLimits } from "../rate-limits/rate-limits.js";
+import { type RateLimits, throwIfRefused } from "../rate-limits/rate-limits.js";
 import { createOpenStream, createResumeTokens } from "../streams.js";
-import { createRunBatch, throwIfRefused } from "./batch.js";
+import { createRunBatch } from "./batch.js";
 import type { Checks } from "./check.js";
 import { watchCredentials } from "./watch.js";
 

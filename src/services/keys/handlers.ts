@@ -8,7 +8,7 @@ import type { Settings } from "../../config/settings.js";
 import { invalidSignature, pathNotFound } from "../../errors.js";
 import { createSemaphore } from "../../lib/concurrency.js";
 import type { Clock, Store } from "../../store/port/store.js";
-import type { RateLimits } from "../rate-limits/rate-limits.js";
+import { type RateLimits, throwIfRefused } from "../rate-limits/rate-limits.js";
 import { createFeedback, isSignedBy, readLeakedTokens } from "./leak-report.js";
 import { createRevoke } from "./revoke.js";
 import { loadSigningKeys } from "./signing-keys.js";
@@ -38,10 +38,7 @@ export function createKeyHandlers(options: KeyHandlerOptions): ServiceImpl<typeo
 
   /** Counts a call like one with an invalid key. */
   async function countFailure({ peer }: Call): Promise<void> {
-    const refusal = await rateLimits.countFailure(peer);
-    if (refusal) {
-      throw refusal;
-    }
+    throwIfRefused(await rateLimits.countFailure(peer));
   }
 
   /** Returns the keys that were valid. If some cannot be revoked, tries the others before it throws. */

@@ -181,6 +181,13 @@ export function createRateLimits(options: RateLimitsOptions): RateLimits {
   };
 }
 
+/** Throws the refusal of a rate limit. */
+export function throwIfRefused(refusal: Problem | undefined): void {
+  if (refusal) {
+    throw refusal;
+  }
+}
+
 /** The bucket name of a call's client network. */
 type AddressKey = (peer: Peer) => string;
 
