@@ -1,7 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { fromJson, type JsonValue } from "@bufbuild/protobuf";
+import type { Command } from "commander";
 import { type AccessRule, AccessRuleSchema } from "../../gen/latchkey/v1/access_rule_pb.js";
 import { CommandError, fileReason, latchkey } from "./errors.js";
+import { collect } from "./option-values.js";
+import { fileOption } from "./options.js";
 import type { Display } from "./output.js";
 import { readStdin } from "./prompt.js";
 import { type Column, formatTable } from "./table.js";
@@ -14,6 +17,13 @@ interface GrantFlags {
 interface Grants {
   readonly permissions: string[];
   readonly rules: AccessRule[];
+}
+
+/** Adds the options for grants. `permission` describes the one that grants a permission. */
+export function grantOptions(command: Command, permission: string): Command {
+  return command
+    .option("--permission <name>", `${permission}; may be repeated`, collect)
+    .addOption(fileOption("--rules <file>", "file with access rules as a JSON list, - for stdin"));
 }
 
 /** Reads the grants of a new application or session. It needs at least one. */

@@ -19,9 +19,9 @@ import {
 } from "./apps/find-application.js";
 import { type ClientContext, type ClientFlags, withClient } from "./client.js";
 import { CommandError, latchkey } from "./errors.js";
-import { formatRules, readGrants } from "./grants.js";
+import { formatRules, grantOptions, readGrants } from "./grants.js";
 import { type ListFlags, readPages, showList } from "./list.js";
-import { collect, futureTime, id } from "./option-values.js";
+import { futureTime, id } from "./option-values.js";
 import { addExample, choice, fileOption, withConnection, withLimit, yesOption } from "./options.js";
 import { type Display, formatRelativeTime, formatTime } from "./output.js";
 import { type ConfirmFlags, confirm, readSecret } from "./prompt.js";
@@ -59,9 +59,8 @@ function addOpenAndAuthorize(sessions: Command): void {
         "--nonce-file <file>",
         "file with the nonce, - for stdin (default: prompt or stdin)",
       ),
-    )
-    .option("--permission <name>", "permission to grant directly; may be repeated", collect)
-    .addOption(fileOption("--rules <file>", "file with access rules as a JSON list, - for stdin"))
+    );
+  grantOptions(authorize, "permission to grant directly")
     .option("--expires <time>", "expiry: a time, or a duration such as 10m", futureTime)
     .action(authorizeSession);
   addExample(

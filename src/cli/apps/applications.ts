@@ -8,16 +8,9 @@ import { choicesOf } from "../../contract/fields.js";
 import { escapeUnprintable } from "../../lib/terminal.js";
 import { type ClientContext, type ClientFlags, withClient } from "../client.js";
 import { CommandError } from "../errors.js";
-import { readGrants, readRules, requireGrants } from "../grants.js";
+import { grantOptions, readGrants, readRules, requireGrants } from "../grants.js";
 import { collect } from "../option-values.js";
-import {
-  addExample,
-  choice,
-  connectionFlags,
-  fileOption,
-  withConnection,
-  yesOption,
-} from "../options.js";
+import { addExample, choice, connectionFlags, withConnection, yesOption } from "../options.js";
 import type { Output } from "../output.js";
 import { type ConfirmFlags, confirm } from "../prompt.js";
 import {
@@ -154,12 +147,6 @@ function changedPermissions({ permissions }: Application, flags: UpdateFlags): s
     }
   }
   return [...changed];
-}
-
-function grantOptions(command: Command, permission: string): Command {
-  return command
-    .option("--permission <name>", `${permission}; may be repeated`, collect)
-    .addOption(fileOption("--rules <file>", "file with access rules as a JSON list, - for stdin"));
 }
 
 function addStatusAndDelete(apps: Command): void {
