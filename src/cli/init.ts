@@ -14,7 +14,7 @@ import { defaultUrl, type NewConnectionFlags } from "./options.js";
 import { createOutput, type Output, type OutputFlags } from "./output.js";
 import { profileHint, saveProfile } from "./profile.js";
 import { type Profile, type Profiles, readProfiles } from "./profiles-file.js";
-import { isInteractive, promptWithDefault } from "./prompt.js";
+import { isInteractive, promptWithDefault, promptYesNo } from "./prompt.js";
 import { requireReader } from "./stdio.js";
 
 interface InitFlags extends OutputFlags, NewConnectionFlags {
@@ -230,10 +230,7 @@ function showResult(
 
 /** Whether the user confirms on a terminal that the example is written. */
 async function confirmWrite(file: string, { json }: InitFlags): Promise<boolean> {
-  const canPrompt = !json && isInteractive();
-  return (
-    canPrompt && /^y(es)?$/i.test(await promptWithDefault(`Write an example to ${file}?`, "yes"))
-  );
+  return !json && (await promptYesNo(`Write an example to ${file}?`));
 }
 
 async function writeExample(file: string, code: string): Promise<void> {

@@ -40,6 +40,11 @@ export async function promptWithDefault(label: string, defaultValue: string): Pr
   return (isInteractive() && (await prompt(shown)).trim()) || defaultValue;
 }
 
+/** Prompts for yes, the default, or no. Returns false without a terminal. */
+export async function promptYesNo(question: string): Promise<boolean> {
+  return isInteractive() && /^y(es)?$/i.test(await promptWithDefault(question, "yes"));
+}
+
 /** Prompts on the terminal. Hidden input is not shown. Ctrl-D counts as an empty response. */
 async function prompt(question: string, { isHidden = false } = {}): Promise<string> {
   const { stdin: input, stderr } = process;

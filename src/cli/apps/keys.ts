@@ -18,7 +18,7 @@ import { addExample, fileOption, withConnection, yesOption } from "../options.js
 import { formatExactDuration, formatRelativeTime, type Output } from "../output.js";
 import { saveProfile } from "../profile.js";
 import { getProfile, readProfiles } from "../profiles-file.js";
-import { type ConfirmFlags, confirm, isInteractive, promptWithDefault } from "../prompt.js";
+import { type ConfirmFlags, confirm, promptYesNo } from "../prompt.js";
 import { requireReader } from "../stdio.js";
 import { type Column, formatDetails, formatSecret, formatTable } from "../table.js";
 import {
@@ -250,12 +250,8 @@ async function replaceOwnKey(
   { connection, output }: ClientContext,
 ): Promise<void> {
   const { profile, keySource } = connection;
-  if (profile !== undefined && !yes && !output.isJson && isInteractive()) {
-    const response = await promptWithDefault(
-      `Save the new key to the profile "${profile}"?`,
-      "yes",
-    );
-    if (/^y(es)?$/i.test(response)) {
+  if (profile !== undefined && !yes && !output.isJson) {
+    if (await promptYesNo(`Save the new key to the profile "${profile}"?`)) {
       const profiles = await readProfiles();
       await saveProfile(profile, { ...getProfile(profiles, profile), key }, profiles);
       output.note(`Saved the new key to the profile "${profile}".`);
