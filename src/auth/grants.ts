@@ -9,8 +9,8 @@ import {
   holds,
   managerPermissions,
 } from "../contract/grants.js";
+import { createConverter } from "../contract/message-converter.js";
 import { isOwnPermission, mayHold } from "../contract/methods.js";
-import { createConverter } from "../contract/plain.js";
 import { invalidRequest, permissionDenied } from "../errors.js";
 import type { ApplicationRecord } from "../store/port/records.js";
 import { findDisallowedGrants } from "../validation/violations.js";

@@ -1,6 +1,6 @@
 import type { DescMessage } from "@bufbuild/protobuf";
 import { ExportHeaderSchema, ExportLineSchema } from "../../gen/latchkey/store/v1/export_pb.js";
-import { createConverter } from "../contract/plain.js";
+import { createConverter } from "../contract/message-converter.js";
 import { asBuffer } from "../lib/bytes.js";
 import type { EventRecord } from "../store/port/events.js";
 import type { ApplicationFields, SessionFields } from "../store/port/records.js";

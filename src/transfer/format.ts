@@ -4,7 +4,7 @@ import {
   ExportHeaderSchema,
   ExportLineSchema,
 } from "../../gen/latchkey/store/v1/export_pb.js";
-import type { Plain } from "../contract/plain.js";
+import type { Plain } from "../contract/message-converter.js";
 import { invalidRequest } from "../errors.js";
 import type { EventRecord } from "../store/port/events.js";
 import type { ApplicationFields, SessionFields } from "../store/port/records.js";

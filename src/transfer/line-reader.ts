@@ -1,6 +1,6 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { ApplicationRecordSchema } from "../../gen/latchkey/store/v1/records_pb.js";
-import { createConverter, formatOf, isRequired } from "../contract/plain.js";
+import { createConverter, formatOf, isRequired } from "../contract/message-converter.js";
 import type { FieldViolation } from "../contract/problems.js";
 import { invalidRequest } from "../errors.js";
 import { maxTimestamp } from "../validation/time.js";

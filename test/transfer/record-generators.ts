@@ -10,7 +10,7 @@ import {
   AccessRuleSchema,
 } from "../../gen/latchkey/v1/access_rule_pb.js";
 import type { RuleRecord } from "../../src/contract/grants.js";
-import { formatOf } from "../../src/contract/plain.js";
+import { formatOf } from "../../src/contract/message-converter.js";
 import type { EventRecord } from "../../src/store/port/events.js";
 import type { ApplicationFields, SessionFields } from "../../src/store/port/records.js";
 

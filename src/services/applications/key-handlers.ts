@@ -2,7 +2,7 @@ import { ApplicationKeySchema } from "../../../gen/latchkey/v1/application_servi
 import { callerOf } from "../../auth/caller.js";
 import { generateKey } from "../../auth/keys.js";
 import { kindFor } from "../../contract/key-text.js";
-import { createConverter } from "../../contract/plain.js";
+import { createConverter } from "../../contract/message-converter.js";
 import { keyNotFound, tooManyKeys } from "../../errors.js";
 import { newId } from "../../lib/uuid.js";
 import {

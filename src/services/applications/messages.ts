@@ -1,6 +1,6 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { ApplicationSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { createFieldReaders } from "../../contract/plain.js";
+import { createFieldReaders } from "../../contract/message-converter.js";
 import type { ApplicationRecord } from "../../store/port/records.js";
 import { toTimestamp } from "../../validation/time.js";
 import { versionOf } from "./update-application.js";

@@ -18,7 +18,7 @@ import { generateKey } from "../../auth/keys.js";
 import { maskableFields } from "../../contract/fields.js";
 import type { ApplicationType, Grants } from "../../contract/grants.js";
 import { kindFor } from "../../contract/key-text.js";
-import { createConverter } from "../../contract/plain.js";
+import { createConverter } from "../../contract/message-converter.js";
 import { applicationNotFound } from "../../errors.js";
 import { newId } from "../../lib/uuid.js";
 import type {

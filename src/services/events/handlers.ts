@@ -10,7 +10,7 @@ import {
 } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { callerOf, callOf } from "../../auth/caller.js";
 import type { CursorSealer, CursorSealerFactory } from "../../auth/cursor-sealing.js";
-import { createConverter } from "../../contract/plain.js";
+import { createConverter } from "../../contract/message-converter.js";
 import {
   type CredentialState,
   type EventFilter,

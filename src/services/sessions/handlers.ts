@@ -12,7 +12,7 @@ import {
 import { generateKey, type Keyring } from "../../auth/keys.js";
 import type { GrantPolicy, Settings } from "../../config/settings.js";
 import { parseKey } from "../../contract/key-format.js";
-import { createConverter } from "../../contract/plain.js";
+import { createConverter } from "../../contract/message-converter.js";
 import {
   nonceNotFound,
   nonceUsed,

@@ -6,7 +6,7 @@ import {
   SessionRecordSchema,
 } from "../../../gen/latchkey/store/v1/records_pb.js";
 import { heldPermissions } from "../../contract/grants.js";
-import { createConverter } from "../../contract/plain.js";
+import { createConverter } from "../../contract/message-converter.js";
 import { idFromBytes } from "../../lib/uuid.js";
 import { foldName, lastUseOf } from "../port/applications.js";
 import type {

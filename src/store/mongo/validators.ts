@@ -2,7 +2,7 @@
 import { type DescField, type DescMessage, getOption, ScalarType } from "@bufbuild/protobuf";
 import type { Document } from "mongodb";
 import { field as rulesOf } from "../../../gen/buf/validate/validate_pb.js";
-import { formatOf, isRequired } from "../../contract/plain.js";
+import { formatOf, isRequired } from "../../contract/message-converter.js";
 import { fieldNameIn } from "./documents.js";
 
 /**

@@ -4,7 +4,7 @@ import {
   EventRecordSchema,
   type PrincipalRecord,
 } from "../../../gen/latchkey/store/v1/records_pb.js";
-import { createConverter, type Plain } from "../../contract/plain.js";
+import { createConverter, type Plain } from "../../contract/message-converter.js";
 import { expiredRetention } from "./records.js";
 
 export interface FollowOptions {

@@ -4,7 +4,7 @@ import {
   EventRecordSchema,
   SessionRecordSchema,
 } from "../../../gen/latchkey/store/v1/records_pb.js";
-import { createConverter } from "../../contract/plain.js";
+import { createConverter } from "../../contract/message-converter.js";
 import { asBuffer } from "../../lib/bytes.js";
 import type { EventRecord, NewEvent } from "./events.js";
 import {

@@ -7,7 +7,7 @@ import {
   SessionRecordSchema,
 } from "../../../gen/latchkey/store/v1/records_pb.js";
 import type { ApplicationType, Grants } from "../../contract/grants.js";
-import { createConverter, type Plain } from "../../contract/plain.js";
+import { createConverter, type Plain } from "../../contract/message-converter.js";
 
 /** Milliseconds for which expired records are stored, to distinguish an expired key from an unknown one. */
 export const expiredRetention = 10 * 60_000;

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { CredentialStateRecordSchema } from "../../../gen/latchkey/store/v1/records_pb.js";
-import { createConverter } from "../../../src/contract/plain.js";
+import { createConverter } from "../../../src/contract/message-converter.js";
 import type {
   CredentialState,
   EventQuery,

@@ -4,7 +4,7 @@ import {
   SessionRecordSchema,
 } from "../../../gen/latchkey/store/v1/records_pb.js";
 import type { Grants, RuleRecord } from "../../../src/contract/grants.js";
-import { createConverter } from "../../../src/contract/plain.js";
+import { createConverter } from "../../../src/contract/message-converter.js";
 import { newId } from "../../../src/lib/uuid.js";
 import {
   type ApplicationRecord,
