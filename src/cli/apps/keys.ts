@@ -7,7 +7,7 @@ import {
   ApplicationSchema,
   ListApplicationKeysResponseSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { defaultGracePeriodMs } from "../../contract/grace-period.js";
+import { defaultGracePeriodMs } from "../../contract/defaults.js";
 import { quoteIfNeeded } from "../../contract/samples/curl.js";
 import { replaceProfileCommand } from "../call-errors.js";
 import { type ClientContext, type ClientFlags, withClient } from "../client.js";

@@ -1,7 +1,7 @@
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import type { OverviewService } from "../../../gen/latchkey/v1/overview_service_pb.js";
 import { callerHolds, callerOf } from "../../auth/caller.js";
-import { expiringDays, unusedDays } from "../../contract/application-views.js";
+import { expiringDays, unusedDays } from "../../contract/defaults.js";
 import { yieldToEventLoop } from "../../lib/event-loop.js";
 import type { ApplicationFilter, ListOrder } from "../../store/port/applications.js";
 import type { Store } from "../../store/port/store.js";

@@ -1,7 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { ListApplicationsRequestSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { expiringDays, unusedDays } from "../../../src/contract/application-views.js";
+import { expiringDays, unusedDays } from "../../../src/contract/defaults.js";
 import { choicesOf, maximumOf } from "../../../src/contract/fields.js";
 import { mayBeForeignKey, mayContainKey } from "../../../src/contract/key-text.js";
 import { isId } from "../../../src/lib/uuid-text.js";

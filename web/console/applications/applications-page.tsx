@@ -1,6 +1,6 @@
 import { AppWindow, CalendarClock, Plus, SearchX, Sprout } from "lucide-react";
 import { type ReactNode, useMemo, useState } from "react";
-import { expiringDays, unusedDays } from "../../../src/contract/application-views.js";
+import { expiringDays, unusedDays } from "../../../src/contract/defaults.js";
 import { ListSummary } from "../lists/list-summary.js";
 import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { Button, ButtonLink } from "../ui/buttons.js";

@@ -3,7 +3,7 @@ import { FlaskConical, Plus } from "lucide-react";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { type Overview, OverviewService } from "../../../gen/latchkey/v1/overview_service_pb.js";
-import { expiringDays, unusedDays } from "../../../src/contract/application-views.js";
+import { expiringDays, unusedDays } from "../../../src/contract/defaults.js";
 import { RecentEvents } from "../activity/recent-events.js";
 import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { ButtonLink } from "../ui/buttons.js";

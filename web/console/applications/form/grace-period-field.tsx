@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { useMemo } from "react";
 import { RegenerateApplicationKeyRequestSchema } from "../../../../gen/latchkey/v1/application_service_pb.js";
-import { defaultGracePeriodMs } from "../../../../src/contract/grace-period.js";
+import { defaultGracePeriodMs } from "../../../../src/contract/defaults.js";
 import { dayMs, hourMs, minuteMs } from "../../../common/units.js";
 import { TextField } from "../../ui/fields.js";
 import { RadioGroup } from "../../ui/radio-group.js";

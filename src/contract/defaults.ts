@@ -3,3 +3,9 @@ export const expiringDays = 30;
 
 /** Applications that were not used for this time count as unused. */
 export const unusedDays = 90;
+
+/**
+ * How long the current keys stay valid after a rotation, in milliseconds, unless the user chooses
+ * otherwise: the same in the console and on the command line.
+ */
+export const defaultGracePeriodMs = 24 * 3_600_000;
