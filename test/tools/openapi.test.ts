@@ -33,7 +33,7 @@ import { Problem } from "../../src/errors.js";
 import { createFeedback, readLeakedTokens } from "../../src/services/keys/leak-report.js";
 import { createEncoder } from "../../src/transport/rest/encode.js";
 import { isRawBody } from "../../src/transport/rpc/methods.js";
-import { createAuthZenMetadata } from "../../src/transport/system/authzen-metadata.js";
+import { createAuthZenMetadata } from "../../src/transport/system/endpoints.js";
 import { matchesPattern } from "../../src/validation/patterns.js";
 import { isFullSuite } from "../support/jest/suite.js";
 

@@ -1,12 +1,13 @@
 import { prometheusContentType } from "prom-client";
+import { AuthZenService } from "../../../gen/latchkey/v1/authzen_service_pb.js";
 import { openapi } from "../../../gen/openapi.js";
 import { version } from "../../config/settings.js";
+import { routeOf } from "../../contract/methods.js";
 import { Problem } from "../../errors.js";
 import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
 import { type Exchange, handledOther, type RequestHandler } from "../http/exchange.js";
 import type { HeaderList } from "../http/headers.js";
 import { requireGetOrHead, sendJson, sendProblem } from "../http/responses.js";
-import { createAuthZenMetadata } from "./authzen-metadata.js";
 import type { Readiness } from "./health.js";
 import { webPageAt } from "./web-pages.js";
 
@@ -88,6 +89,18 @@ export function createSystemEndpoints({
     }
     return undefined;
   };
+}
+
+/** The metadata of the AuthZEN API, which clients discover. Searches that are not listed are not supported. */
+export function createAuthZenMetadata(publicUrl: string): string {
+  const { evaluate, batchEvaluate, searchSubjects, searchActions } = AuthZenService.method;
+  return JSON.stringify({
+    policy_decision_point: publicUrl,
+    access_evaluation_endpoint: `${publicUrl}${routeOf(evaluate)}`,
+    access_evaluations_endpoint: `${publicUrl}${routeOf(batchEvaluate)}`,
+    search_subject_endpoint: `${publicUrl}${routeOf(searchSubjects)}`,
+    search_action_endpoint: `${publicUrl}${routeOf(searchActions)}`,
+  });
 }
 
 /** Browsers get the console or the documentation here, and programs the paths of this service. */
