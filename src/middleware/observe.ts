@@ -8,7 +8,6 @@ import { type Problem, toProblem } from "../errors.js";
 import { type MaybePromise, onIteratorEnd } from "../lib/async.js";
 import { memoize } from "../lib/cache.js";
 import type { Denials } from "../services/events/denials.js";
-import { parseTraceId } from "../telemetry/load-tracing.js";
 import type { CallMetrics, MethodCounts } from "../telemetry/metrics/calls.js";
 import type { CallSpan, Tracing } from "../telemetry/tracing.js";
 import { cancellationError } from "./deadline.js";
@@ -223,4 +222,14 @@ const thousandths = Array.from({ length: 1_000 }, (_, count) => `.${`${count}`.p
 function formatMilliseconds(milliseconds: number): string {
   const microseconds = Math.round(milliseconds * 1_000);
   return `${Math.floor(microseconds / 1_000)}${thousandths[microseconds % 1_000]}`;
+}
+
+/** The trace id in a W3C `traceparent` header. */
+export function parseTraceId(traceparent: string | string[] | undefined): string | undefined {
+  if (typeof traceparent !== "string") {
+    return undefined;
+  }
+  const [, id] =
+    /^[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}/.exec(traceparent) ?? [];
+  return id;
 }

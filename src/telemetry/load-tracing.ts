@@ -12,13 +12,3 @@ export async function loadTracing(store: StoreSettings["kind"]): Promise<Tracing
   const { createTracing } = await import("./tracing.js");
   return createTracing(store);
 }
-
-/** The trace id in a W3C `traceparent` header. */
-export function parseTraceId(traceparent: string | string[] | undefined): string | undefined {
-  if (typeof traceparent !== "string") {
-    return undefined;
-  }
-  const [, id] =
-    /^[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}/.exec(traceparent) ?? [];
-  return id;
-}

@@ -11,8 +11,9 @@ import {
 } from "@opentelemetry/sdk-trace-node";
 import { AccessService } from "../../gen/latchkey/v1/access_service_pb.js";
 import type { BootstrapResult } from "../../src/bootstrap.js";
+import { parseTraceId } from "../../src/middleware/observe.js";
 import { StoreUnavailable } from "../../src/store/port/errors.js";
-import { loadTracing, parseTraceId } from "../../src/telemetry/load-tracing.js";
+import { loadTracing } from "../../src/telemetry/load-tracing.js";
 import type { Tracing } from "../../src/telemetry/tracing.js";
 import { createTracing } from "../../src/telemetry/tracing.js";
 import type { Api } from "../support/api/api.js";
