@@ -203,7 +203,7 @@ export type SettingName = keyof typeof definitions;
 type Parsed<Name extends SettingName> = ReturnType<(typeof definitions)[Name]["parse"]>;
 
 /** The value of a setting. `undefined` only if it has no default. */
-export type SettingValue<Name extends SettingName> = (typeof definitions)[Name] extends {
+type SettingValue<Name extends SettingName> = (typeof definitions)[Name] extends {
   readonly default: string;
 }
   ? Parsed<Name>

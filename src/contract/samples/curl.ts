@@ -46,7 +46,7 @@ function headerOptions(call: Omit<SampleCall, "path">): string[] {
 }
 
 /** Quotes a word for a shell. */
-export function quoteForShell(text: string): string {
+function quoteForShell(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
 

@@ -13,10 +13,7 @@ import type { Store } from "../../store/port/store.js";
  * one of its keys, or by a key. Returns the ids to list, none for a key that
  * belongs to no application of the tenant, or `undefined` for another text.
  */
-export type FindExact = (
-  context: HandlerContext,
-  text: string,
-) => Promise<readonly string[] | undefined>;
+type FindExact = (context: HandlerContext, text: string) => Promise<readonly string[] | undefined>;
 
 export function createFindExact({ applications, sessions }: Store, keyring: Keyring): FindExact {
   return async (context, text) => {

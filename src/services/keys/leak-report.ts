@@ -11,8 +11,8 @@ interface LeakedToken {
 }
 
 /** The headers of GitHub's secret scanning. */
-export const keyIdHeader = "github-public-key-identifier";
-export const signatureHeader = "github-public-key-signature";
+const keyIdHeader = "github-public-key-identifier";
+const signatureHeader = "github-public-key-signature";
 
 /** A P-256 signature in DER has at most 72 bytes. */
 const signaturePattern = /^[A-Za-z0-9+/]{1,96}={0,2}$/;

@@ -10,7 +10,7 @@ import { cacheCounts } from "../../telemetry/metrics/process.js";
 export type Encode = (response: object) => Buffer;
 
 /** Returns an encoded application with a last use. Writes the closing bracket of JSON, or the length of a binary message, anew. */
-export type AddLastUse = (encoded: Buffer, lastUse: Timestamp) => Buffer;
+type AddLastUse = (encoded: Buffer, lastUse: Timestamp) => Buffer;
 
 /** Bytes of encoded responses in each of the two generations of a cache. There is a cache per format. */
 const generationBytes = 18 * 1024 * 1024;

@@ -11,7 +11,7 @@ import type { HeaderList } from "../http/headers.js";
 import { requireGetOrHead } from "../http/responses.js";
 
 /** The paths of the console, the documentation, and their scripts, styles and images. */
-export const webPageNames = ["console", "docs", "assets"] as const;
+const webPageNames = ["console", "docs", "assets"] as const;
 type WebPageName = (typeof webPageNames)[number];
 
 /** Computed once: every request that is not gRPC is compared with these. */
