@@ -164,7 +164,13 @@ export const idsByName: Parser<ReadonlyMap<string, string>> = (text) => {
   return ids;
 };
 
-export const file: Parser<{ path: string; content: Buffer }> = (path) => {
+/** A file that a setting names, as it was at startup. */
+export interface LoadedFile {
+  readonly path: string;
+  readonly content: Buffer;
+}
+
+export const file: Parser<LoadedFile> = (path) => {
   try {
     return { path, content: readFileSync(path) };
   } catch {

@@ -1,17 +1,11 @@
 import { createPublicKey, type KeyObject } from "node:crypto";
-import { file, type Parser } from "./parsers.js";
-
-export interface SecretScanningSettings {
-  readonly path: string;
-  /** The valid content at startup. */
-  readonly content: Buffer;
-}
+import { file, type LoadedFile, type Parser } from "./parsers.js";
 
 /** Public keys by their identifier. */
 export type SigningKeys = ReadonlyMap<string, KeyObject>;
 
 /** The path of a file of public keys. */
-export const signingKeysFile: Parser<SecretScanningSettings> = (path) => {
+export const signingKeysFile: Parser<LoadedFile> = (path) => {
   const { content } = file(path);
   parseSigningKeys(content);
   return { path, content };

@@ -2,7 +2,7 @@ import { availableParallelism } from "node:os";
 import type { Network } from "../lib/networks.js";
 import { createSettingReader, defaultOf, maxWorkers, type SettingReader } from "./definitions.js";
 import { type Limits, type RateLimitSettings, readLimits, readRateLimits } from "./limits.js";
-import type { SecretScanningSettings } from "./secret-scanning.js";
+import type { LoadedFile } from "./parsers.js";
 import { readTls, type TlsSettings } from "./tls.js";
 
 /** The version in package.json. */
@@ -23,8 +23,8 @@ export interface Settings {
   readonly bearerKeys: boolean;
   /** The ids of applications by the names in the client certificates of gateways. */
   readonly gatewayCertificates: ReadonlyMap<string, string>;
-  /** The file with the routes of gateways, as it was at startup. */
-  readonly gatewayRoutes: { readonly path: string; readonly content: Buffer } | undefined;
+  /** The file with the routes of gateways. */
+  readonly gatewayRoutes: LoadedFile | undefined;
   readonly sessionTtl: number;
   readonly sessionMaxTtl: number;
   /** Default limit of open sessions per public application. */
@@ -33,8 +33,8 @@ export interface Settings {
   readonly eventRetention: number;
   /** Whether imported keys in another system's format are accepted. */
   readonly foreignKeys: boolean;
-  /** `undefined` if reports of secret scanning are not accepted. */
-  readonly secretScanning: SecretScanningSettings | undefined;
+  /** The file with the keys of secret scanning, or `undefined` if its reports are not accepted. */
+  readonly secretScanning: LoadedFile | undefined;
   readonly grantPolicy: GrantPolicy;
   /** The URL of the service for its clients, without a trailing slash. */
   readonly publicUrl: string | undefined;

@@ -1,14 +1,11 @@
 import { readFile } from "node:fs/promises";
 import type { Logger } from "pino";
-import {
-  parseSigningKeys,
-  type SecretScanningSettings,
-  type SigningKeys,
-} from "../../config/secret-scanning.js";
+import type { LoadedFile } from "../../config/parsers.js";
+import { parseSigningKeys, type SigningKeys } from "../../config/secret-scanning.js";
 import { pollForChanges } from "../../lib/polling.js";
 
 interface SigningKeyOptions {
-  readonly settings: SecretScanningSettings;
+  readonly settings: LoadedFile;
   readonly log: Logger;
   /** Stops reloading. */
   readonly signal: AbortSignal;

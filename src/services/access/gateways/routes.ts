@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { fromJson, type JsonValue } from "@bufbuild/protobuf";
 import type { Logger } from "pino";
 import { GatewayRoutesSchema } from "../../../../gen/latchkey/v1/gateway_service_pb.js";
+import type { LoadedFile } from "../../../config/parsers.js";
 import { ConfigError } from "../../../config/settings.js";
 import { type MaybePromise, mapMaybePromise } from "../../../lib/async.js";
 import { pollForChanges } from "../../../lib/polling.js";
@@ -13,12 +14,6 @@ import {
   type RoutedRequest,
 } from "./route-matcher.js";
 
-/** The file that `GATEWAY_ROUTES` names, as it was at startup. */
-export interface RoutesFile {
-  readonly path: string;
-  readonly content: Buffer;
-}
-
 /** The routes of `GATEWAY_ROUTES`. */
 export interface Routes {
   /** Returns what a request needs, or `undefined` if no route matches or there are no routes. */
@@ -27,7 +22,7 @@ export interface Routes {
 }
 
 /** Reads the routes of a file and reloads them when it changes. A file that is not valid is logged and ignored. */
-export function createRoutes(file: RoutesFile | undefined, log: Logger): Routes {
+export function createRoutes(file: LoadedFile | undefined, log: Logger): Routes {
   if (!file) {
     return { match: () => undefined, close() {} };
   }
@@ -54,7 +49,7 @@ export function createRoutes(file: RoutesFile | undefined, log: Logger): Routes 
 }
 
 /** Parses and compiles a file of routes. Throws a {@link ConfigError} if it is not valid. */
-export async function parseRoutes({ path, content }: RoutesFile): Promise<MatchRoute> {
+export async function parseRoutes({ path, content }: LoadedFile): Promise<MatchRoute> {
   const fail = (problem: string): never => {
     throw new ConfigError([`GATEWAY_ROUTES: ${path}: ${problem}`]);
   };
