@@ -37,7 +37,10 @@ export const removalsOfApplication: readonly string[] = [
   "application.expired",
 ];
 
-/** The kinds of events after which a session is not restored. After an authorization its nonce is used, even if the session no longer exists. */
+/**
+ * The kinds of events after which a session is not restored. After an
+ * authorization its nonce is used, even if the session no longer exists.
+ */
 export function removalsOfSession({
   authorizedAt,
 }: Pick<SessionFields, "authorizedAt">): readonly string[] {
@@ -153,8 +156,9 @@ export function mergeApplication(
 }
 
 /**
- * The same for a session. A spent nonce stays spent. An authorization in the
- * file also sets the expiry, because an unauthorized session expires earlier.
+ * Merges an imported session into the stored one. A spent nonce stays spent. An
+ * authorization in the file also sets the expiry, because an unauthorized session
+ * expires earlier.
  */
 export function mergeSession(
   stored: SessionRecord | undefined,
