@@ -16,7 +16,7 @@ import { type CountedDenials, createDenialCounts, type Denial } from "./denial-c
 
 /** Writes denied calls to the audit log of their tenant. */
 export interface Denials {
-  /** Records a denied call, without a caller if its key is invalid. Lookups and writes happen later, after the response. */
+  /** Records a denied call, without a caller if its key or signature is invalid. Lookups and writes happen later, after the response. */
   record(call: Call, caller: Caller | undefined, problem: Problem): void;
 
   /** Denials not yet written, with similar ones counted as one. */
@@ -98,7 +98,10 @@ export function createDenials(options: DenialsOptions): Denials {
         requestId,
       };
       if (!caller) {
-        refusedKeys.add(readKey(call), callFields);
+        // An invalid signature says nothing about a key in the same call.
+        if (reason === "unauthenticated") {
+          refusedKeys.add(readKey(call), callFields);
+        }
         return;
       }
       const { tenantId } = caller.application;

@@ -4,7 +4,7 @@ import pino from "pino";
 import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
 import type { Call } from "../../../src/auth/caller.js";
 import { createKeyring, generateKey } from "../../../src/auth/keys.js";
-import { permissionDenied, unauthenticated } from "../../../src/errors.js";
+import { invalidSignature, permissionDenied, unauthenticated } from "../../../src/errors.js";
 import { Cancellation } from "../../../src/lib/cancellation.js";
 import { newId } from "../../../src/lib/uuid.js";
 import { createDenials, type Denials, maxPending } from "../../../src/services/events/denials.js";
@@ -84,6 +84,12 @@ describe("denial recording", () => {
     await jest.advanceTimersByTimeAsync(1_000);
     expect(written.map(({ reason }) => reason)).toEqual(["permission_denied", "unknown_key"]);
     expect(lookups).toEqual([application.id]);
+  });
+
+  it("ignores an invalid signature: the key in the header is not used", async () => {
+    denials.record(createCall(generateKey("prv", application.id)), undefined, invalidSignature());
+    await denials.close();
+    expect([written, lookups]).toEqual([[], []]);
   });
 
   it("writes one event every few seconds under a steady load, with the full count", async () => {

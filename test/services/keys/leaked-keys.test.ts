@@ -239,6 +239,20 @@ describe("SECRET_SCANNING_KEYS", () => {
     }
   });
 
+  it("refuses a report without a signature with 401, even if its headers carry two keys", async () => {
+    const file = createKeyFile(scanner);
+    const environment = { SECRET_SCANNING_KEYS: file.path, BEARER_KEYS: "accept" };
+    const server = await startServer("lmdb", { environment });
+    try {
+      const [key, other] = [generateKey("prv", newId(0)), generateKey("prv", newId(1))];
+      const headers = { "svc-api-key": key, authorization: `Bearer ${other}` };
+      expectProblem(await report(server, "[]", headers), 401, "invalid_signature");
+    } finally {
+      await server.close();
+      rmSync(file.folder, { recursive: true });
+    }
+  });
+
   it("limits reports without a valid signature per address", async () => {
     const file = createKeyFile(scanner);
     const environment = { SECRET_SCANNING_KEYS: file.path, RATE_LIMIT_FAILURES: "1/h:3" };
