@@ -3,6 +3,7 @@ import type { Logger } from "pino";
 import { createKeyring } from "./auth/keys.js";
 import { type BootstrapResult, bootstrap } from "./bootstrap.js";
 import type { Settings } from "./config/settings.js";
+import { waitForStopSignal } from "./lib/stop-signal.js";
 import { withTimeout } from "./lib/timeout.js";
 import { createServer, type LatchkeyServer } from "./server.js";
 import { bootstrapHint, createServiceLog } from "./service-log.js";
@@ -105,12 +106,4 @@ export async function serveStandalone(settings: Settings): Promise<void> {
     },
   });
   stopped();
-}
-
-/** Resolves on the first stop signal. Later ones, such as from a terminal and npm at once, are ignored. */
-export function waitForStopSignal(): Promise<NodeJS.Signals> {
-  return new Promise((resolve) => {
-    process.on("SIGTERM", resolve);
-    process.on("SIGINT", resolve);
-  });
 }

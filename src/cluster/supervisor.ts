@@ -4,7 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { Settings } from "../config/settings.js";
 import { waitForNextTick } from "../lib/event-loop.js";
-import { waitForStopSignal } from "../run-service.js";
+import { waitForStopSignal } from "../lib/stop-signal.js";
 import type { ServiceLog } from "../service-log.js";
 import type { LineWriter } from "../telemetry/log.js";
 import { startMetricsServer } from "../telemetry/metrics/server.js";

@@ -2,8 +2,9 @@
 import type { Worker } from "node:cluster";
 import cluster from "node:cluster";
 import { readSettings } from "../config/settings.js";
+import { waitForStopSignal } from "../lib/stop-signal.js";
 import { withTimeout } from "../lib/timeout.js";
-import { serve, waitForStopSignal } from "../run-service.js";
+import { serve } from "../run-service.js";
 import { createLog } from "../telemetry/log.js";
 import type { PrimaryMessage, WorkerMessage } from "./worker-process.js";
 

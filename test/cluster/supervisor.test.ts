@@ -1,8 +1,23 @@
 import { PassThrough } from "node:stream";
 import { finished } from "node:stream/promises";
 import { describe, expect, it } from "@jest/globals";
+import { buildSync } from "esbuild";
 import fc from "fast-check";
 import { forwardLines, restartDelay } from "../../src/cluster/supervisor.js";
+
+describe("the supervisor", () => {
+  it("does not load the server", () => {
+    const { metafile } = buildSync({
+      entryPoints: ["src/cluster/supervisor.ts"],
+      bundle: true,
+      format: "esm",
+      packages: "external",
+      metafile: true,
+      write: false,
+    });
+    expect(Object.keys(metafile.inputs)).not.toContain("src/server.ts");
+  });
+});
 
 describe("forwardLines", () => {
   /** Forwards bytes in these chunks, and returns what was written. */
