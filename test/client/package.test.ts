@@ -2,6 +2,8 @@ import { execFile } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { promisify } from "node:util";
 import { describe, expect, it } from "@jest/globals";
+import * as proto from "../../src/client/proto.js";
+import { services } from "../../src/contract/methods.js";
 
 const { exports } = JSON.parse(readFileSync("package.json", "utf8"));
 
@@ -30,6 +32,11 @@ describe("the package", () => {
     const program = `console.log(import.meta.resolve("latchkey/client"))`;
     expect(await run(program)).toMatch(/\/dist\/src\/client\/node\.js$/);
     expect(await run(program, "--conditions=browser")).toMatch(/\/dist\/src\/client\/browser\.js$/);
+  });
+
+  it("exports every service of the API", () => {
+    const names = services.map(({ name }) => name);
+    expect(names.filter((name) => !(name in proto))).toEqual([]);
   });
 
   it("does not export its other modules", async () => {
