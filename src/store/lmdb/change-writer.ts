@@ -6,7 +6,7 @@ import type {
   ResponseStore,
   WriteContext,
 } from "../port/change-context.js";
-import { AlreadyApplied, StoreUnavailable } from "../port/errors.js";
+import { AlreadyApplied, ChangeCanceled } from "../port/errors.js";
 import { isUnexpired } from "../port/records.js";
 import { isSessionValid, withApplications } from "../port/sessions.js";
 import type { Clock } from "../port/store.js";
@@ -57,7 +57,7 @@ export function createChangeWriter(parts: ChangeWriterParts): ChangeWriter {
 
   function check(context: WriteContext<never>, now: number): undefined {
     if (context.isCanceled?.()) {
-      throw new StoreUnavailable("The change was canceled before it was written.");
+      throw new ChangeCanceled("The change was canceled before it was written.");
     }
     context.caller?.check(findCaller(context.caller, now), now);
     if (context.idempotencyId !== undefined && responses.has(context.idempotencyId)) {

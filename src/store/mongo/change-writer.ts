@@ -9,7 +9,7 @@ import type {
   ResponseStore,
   WriteContext,
 } from "../port/change-context.js";
-import { AlreadyApplied, StoreUnavailable } from "../port/errors.js";
+import { AlreadyApplied, ChangeCanceled, StoreUnavailable } from "../port/errors.js";
 import type { ApplicationRecord } from "../port/records.js";
 import type { FreshRead } from "./connect.js";
 import { notExpired, type Time } from "./documents.js";
@@ -134,7 +134,7 @@ export function createChangeWriter(parts: ChangeWriterParts): ChangeWriter {
   };
 }
 
-/** Confirms the reads if the work itself throws, and not the database. */
+/** Confirms the reads if the work itself throws, and not because of the database or a canceled call. */
 async function confirmIfRejected<R>(
   working: Promise<R>,
   confirmReads: () => Promise<void>,
@@ -142,7 +142,8 @@ async function confirmIfRejected<R>(
   try {
     return await working;
   } catch (error) {
-    if (!(error instanceof StoreUnavailable || error instanceof MongoError)) {
+    const unconfirmed = [StoreUnavailable, MongoError, ChangeCanceled];
+    if (!unconfirmed.some((type) => error instanceof type)) {
       await confirmReads();
     }
     throw error;

@@ -1,7 +1,7 @@
 import type { Binary, ClientSession, Collection, Document } from "mongodb";
 import { isId } from "../../lib/uuid-text.js";
 import type { ApplicationStore } from "../port/applications.js";
-import { StoreUnavailable } from "../port/errors.js";
+import { ChangeCanceled, StoreUnavailable } from "../port/errors.js";
 import {
   type ApplicationRecord,
   copySession,
@@ -101,7 +101,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
           await changeWriter.checkCaller(caller, application);
         }
         if (context.isCanceled?.()) {
-          throw new StoreUnavailable("The call was canceled.");
+          throw new ChangeCanceled("The change was canceled before it was written.");
         }
         // If the sessions are revoked meanwhile, this one is created as revoked.
         const fields = sessionFields(copySession({ ...session, epoch: application.sessionEpoch }));

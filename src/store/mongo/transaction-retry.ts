@@ -8,7 +8,7 @@ import {
   type TransactionOptions,
 } from "mongodb";
 import { createKeyedSemaphore, createSemaphore } from "../../lib/concurrency.js";
-import { StoreUnavailable } from "../port/errors.js";
+import { ChangeCanceled, StoreUnavailable } from "../port/errors.js";
 import { callDriver, limitsOf, maxTimeOf } from "./driver-call.js";
 
 /** The options of every transaction, which override the URI. */
@@ -62,6 +62,9 @@ export function createTransactionRunner(client: MongoClient): RunTransaction {
     let lastError: unknown;
     const run = () =>
       concurrency(() => {
+        if (lastError === undefined && isCanceled()) {
+          throw new ChangeCanceled("The change was canceled before it was written.");
+        }
         throwIf(isTooLate(), lastError);
         return runOnce(client, isTooLate, work).finally(onAttemptEnd);
       });

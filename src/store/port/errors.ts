@@ -3,7 +3,7 @@ export class StoreUnavailable extends Error {
   override readonly name = "StoreUnavailable";
 }
 
-/** A precondition on the stored data failed. */
+/** A precondition of a change failed. */
 export abstract class Refusal extends Error {}
 
 export class SessionQuotaReached extends Refusal {
@@ -41,4 +41,9 @@ export class CallerChanged extends Refusal {
 /** A concurrent call with the same idempotency key already made the change. */
 export class AlreadyApplied extends Refusal {
   override readonly name = "AlreadyApplied";
+}
+
+/** The call was canceled before its change was written. */
+export class ChangeCanceled extends Refusal {
+  override readonly name = "ChangeCanceled";
 }

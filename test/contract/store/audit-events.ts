@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { StoreUnavailable } from "../../../src/store/port/errors.js";
+import { ChangeCanceled } from "../../../src/store/port/errors.js";
 import type { ApplicationRecord, SessionRecord } from "../../../src/store/port/records.js";
 import { useEventFollowers } from "../../support/api/followers.js";
 import { audit } from "../../support/store/audit.js";
@@ -73,7 +73,7 @@ export function describeAuditEvents(subject: () => Subject): void {
         ...aChangeContext(idempotencyId),
         isCanceled: () => true,
       });
-      await expect(canceled).rejects.toBeInstanceOf(StoreUnavailable);
+      await expect(canceled).rejects.toBeInstanceOf(ChangeCanceled);
       expect(await change.tookEffect()).toBe(false);
       expect(await readWritten()).toEqual({ events: [], response: undefined });
     });

@@ -5,7 +5,12 @@ import { newId } from "../../../src/lib/uuid.js";
 import { callDriver } from "../../../src/store/mongo/driver-call.js";
 import { openMongoStore } from "../../../src/store/mongo/store.js";
 import type { ChangeContext } from "../../../src/store/port/change-context.js";
-import { AlreadyApplied, CallerChanged, StoreUnavailable } from "../../../src/store/port/errors.js";
+import {
+  AlreadyApplied,
+  CallerChanged,
+  ChangeCanceled,
+  StoreUnavailable,
+} from "../../../src/store/port/errors.js";
 import type { NewEvent } from "../../../src/store/port/events.js";
 import type { ApplicationRecord } from "../../../src/store/port/records.js";
 import type { Store } from "../../../src/store/port/store.js";
@@ -174,7 +179,7 @@ describe("the creation of a session", () => {
   it("is not tried after its caller has canceled", async () => {
     const session = aSession(owner);
     const creating = store.sessions.create(session, { isCanceled: () => true });
-    await expect(creating).rejects.toBeInstanceOf(StoreUnavailable);
+    await expect(creating).rejects.toBeInstanceOf(ChangeCanceled);
     expect(await store.sessions.find(session.id)).toBeUndefined();
   });
 });

@@ -344,6 +344,35 @@ describe("/metrics", () => {
   });
 });
 
+describe("a change whose caller has disconnected", () => {
+  it("is counted as refused, and the call is logged as canceled", async () => {
+    const caller = new AbortController();
+    const { applications } = server.store;
+    const create: typeof applications.create = async (application, context) => {
+      caller.abort();
+      await until(async () => context.isCanceled?.() === true);
+      return applications.create(application, context);
+    };
+    const store = overrideStore(server.store, { applications: { create } });
+    const slowServer = await startServer("lmdb", { store });
+    const call = fetch(`${slowServer.url}/applications`, {
+      method: "POST",
+      headers: { "svc-api-key": root.key, "content-type": "application/json" },
+      body: JSON.stringify({ name: "Late", type: "private", permissions: ["token:read"] }),
+      signal: caller.signal,
+    });
+    await expect(call).rejects.toThrow();
+    const operation = "applications.create";
+    const count = async (outcome: string) =>
+      (await scrape(slowServer)).sum("latchkey_store_calls_total", { operation, outcome });
+    await until(async () => (await count("refused")) + (await count("unavailable")) === 1);
+    const outcomes = [await count("refused"), await count("unavailable")];
+    const codes = slowServer.logs.flatMap(({ code }) => code ?? []);
+    await slowServer.close();
+    expect([outcomes, codes]).toEqual([[1, 0], ["canceled"]]);
+  });
+});
+
 describe("an unreachable store", () => {
   it("is counted in store calls and requests, and is not ready", async () => {
     const fail = async () => {
