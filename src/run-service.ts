@@ -3,6 +3,7 @@ import type { Logger } from "pino";
 import { createKeyring } from "./auth/keys.js";
 import { type BootstrapResult, bootstrap } from "./bootstrap.js";
 import type { Settings } from "./config/settings.js";
+import { explainListenError } from "./lib/listen-error.js";
 import { waitForStopSignal } from "./lib/stop-signal.js";
 import { withTimeout } from "./lib/timeout.js";
 import { createServer, type LatchkeyServer } from "./server.js";
@@ -10,7 +11,7 @@ import { bootstrapHint, createServiceLog } from "./service-log.js";
 import { openStore } from "./store/open-store.js";
 import type { Store } from "./store/port/store.js";
 import { loadTracing } from "./telemetry/load-tracing.js";
-import { explainListenError, startMetricsServer } from "./telemetry/metrics/server.js";
+import { startMetricsServer } from "./telemetry/metrics/server.js";
 
 /** Milliseconds to wait for the store to close, and then before the process exits anyway. */
 const storeCloseTimeout = 1_000;

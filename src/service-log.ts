@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net";
 import type { Logger } from "pino";
 import type { BootstrapResult } from "./bootstrap.js";
 import type { Settings } from "./config/settings.js";
+import { formatHostPort } from "./lib/networks.js";
 import { createLog, type LineWriter } from "./telemetry/log.js";
 
 /** The log of the main process, about the service rather than single calls. */
@@ -108,8 +109,7 @@ const command = "node dist/src/main.js bootstrap";
 export const bootstrapHint = `no application exists yet: create the first key with \`latchkey bootstrap\` (Docker: docker exec CONTAINER ${command}; Compose: docker compose run --rm latchkey-1 bootstrap; Kubernetes: kubectl exec deploy/latchkey -- ${command})`;
 
 /** A URL of the service that works on this machine. */
-function serviceUrl({ address, family, port }: AddressInfo, { tls }: Settings): string {
+function serviceUrl({ address, port }: AddressInfo, { tls }: Settings): string {
   const isWildcard = address === "::" || address === "0.0.0.0";
-  const host = family === "IPv6" ? `[${address}]` : address;
-  return `${tls ? "https" : "http"}://${isWildcard ? "localhost" : host}:${port}`;
+  return `${tls ? "https" : "http"}://${formatHostPort(isWildcard ? "localhost" : address, port)}`;
 }

@@ -35,6 +35,11 @@ export function isLoopback(host: string): boolean {
   return /^(localhost|127(\.\d+){3}|::1|\[::1\])$/.test(host);
 }
 
+/** A host and port as in a URL, with brackets around an IPv6 address. */
+export function formatHostPort(host: string, port: number): string {
+  return `${isIPv6(host) ? `[${host}]` : host}:${port}`;
+}
+
 /** Bytes of an IPv6 address that identify one client network (a /64). */
 const clientPrefixBytes = 8;
 

@@ -6,6 +6,7 @@ import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import type { Settings } from "../../config/settings.js";
 import { problemUri } from "../../contract/problems.js";
+import { formatHostPort } from "../../lib/networks.js";
 import { type Finding, fail, ok, warn } from "./report.js";
 
 export function checkNode(): Finding {
@@ -59,21 +60,22 @@ export async function checkPort({ host, port, tls }: Settings): Promise<Finding>
   if (port === 0) {
     return ok("port", "any free port");
   }
-  const address = host === undefined || host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
-  if (!(await isInUse(address, port))) {
-    return ok("port", `${address}:${port} is free; no service is running`);
+  const probed = host === undefined || host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
+  const address = formatHostPort(probed, port);
+  if (!(await isInUse(probed, port))) {
+    return ok("port", `${address} is free; no service is running`);
   }
-  const ready = await probeReadiness(address, port, tls !== undefined).catch(() => undefined);
+  const ready = await probeReadiness(probed, port, tls !== undefined).catch(() => undefined);
   if (ready === undefined) {
     return fail(
       "port",
-      `${address}:${port} is in use by a program that does not respond like Latchkey`,
+      `${address} is in use by a program that does not respond like Latchkey`,
       "Stop it, or set PORT to another port. If it is Latchkey, use the same TLS_CERT as the service.",
     );
   }
   return ready
-    ? ok("port", `a service at ${address}:${port} is ready`)
-    : fail("port", `a service at ${address}:${port} is not ready`, "Check its store.");
+    ? ok("port", `a service at ${address} is ready`)
+    : fail("port", `a service at ${address} is not ready`, "Check its store.");
 }
 
 function isInUse(host: string, port: number): Promise<boolean> {

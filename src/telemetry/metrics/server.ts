@@ -2,6 +2,8 @@ import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { prometheusContentType } from "prom-client";
 import type { MetricsSettings } from "../../config/settings.js";
+import { explainListenError } from "../../lib/listen-error.js";
+import { formatHostPort } from "../../lib/networks.js";
 
 interface MetricsServer {
   readonly url: string;
@@ -29,9 +31,9 @@ export async function startMetricsServer(
     server.once("error", (error) => reject(explainListenError(error, { host, port, names })));
     server.listen(port, host, resolve);
   });
-  const { address, family, port: boundPort } = server.address() as AddressInfo;
+  const { address, port: boundPort } = server.address() as AddressInfo;
   return {
-    url: `http://${family === "IPv6" ? `[${address}]` : address}:${boundPort}${path}`,
+    url: `http://${formatHostPort(address, boundPort)}${path}`,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
@@ -85,32 +87,4 @@ export function shareScrapes<T>(scrape: () => Promise<T>): () => Promise<T> {
     next ??= scrapeNext();
     return next;
   };
-}
-
-/** An address to listen on, and the names of its settings. */
-interface ListenTarget {
-  readonly host: string | undefined;
-  readonly port: number;
-  readonly names: { readonly host: string; readonly port: string };
-}
-
-/** Explains why listening failed and how to fix it. */
-export function explainListenError(error: NodeJS.ErrnoException, target: ListenTarget): Error {
-  const { host, port, names } = target;
-  const address = `${host ?? "*"}:${port}`;
-  switch (error.code) {
-    case "EADDRINUSE":
-      return new Error(
-        `${address} is already in use: stop the other program or set ${names.port} to another port`,
-      );
-    case "EACCES":
-      return new Error(`no permission to listen on ${address}: set ${names.port} to 1024 or above`);
-    case "EADDRNOTAVAIL":
-    case "ENOTFOUND":
-      return new Error(
-        `${address} is not an address of this machine: set ${names.host} to a local address`,
-      );
-    default:
-      return error;
-  }
 }

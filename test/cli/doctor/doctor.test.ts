@@ -348,6 +348,11 @@ describe("checkPort", () => {
     expect(await check((other.address() as AddressInfo).port)).toMatchObject({ state: "fail" });
     other.close();
   });
+
+  it("writes an IPv6 address in brackets before the port", async () => {
+    const { found } = await checkPort({ ...readSettings({ HOST: "::1" }), port: 1 });
+    expect(found).toBe("[::1]:1 is free; no service is running");
+  });
 });
 
 describe("isAtLeast", () => {
