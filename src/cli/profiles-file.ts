@@ -48,11 +48,11 @@ export async function writeProfiles(
   path = profilesPath(),
 ): Promise<void> {
   const folder = join(path, "..");
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  await chmod(folder, 0o700);
   const temporary = `${path}.${randomUUID()}`;
   const profiles = Object.fromEntries([...byName].map(toStored));
   try {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await chmod(folder, 0o700);
     const file = await open(temporary, "wx", 0o600);
     try {
       await file.writeFile(`${JSON.stringify({ current, profiles }, null, 2)}\n`);
@@ -62,7 +62,8 @@ export async function writeProfiles(
     }
     await rename(temporary, path);
   } catch (error) {
-    await rm(temporary, { force: true });
+    // Fails too if the folder is not accessible.
+    await rm(temporary, { force: true }).catch(() => {});
     throw new CommandError(`Cannot write ${path}: ${fileReason(error as Error)}`);
   }
 }

@@ -94,14 +94,16 @@ export async function readSecret({ noun, file }: SecretSource): Promise<string> 
 }
 
 async function readFileStart(path: string, noun: string): Promise<string> {
-  const file = await open(path).catch((error) => {
-    throw new CommandError(`Cannot read the ${noun} from ${path}: ${fileReason(error)}`);
-  });
   try {
-    const { bytesRead, buffer } = await file.read(Buffer.alloc(maxSecretBytes + 1));
-    return buffer.toString("utf8", 0, bytesRead);
-  } finally {
-    await file.close();
+    const file = await open(path);
+    try {
+      const { bytesRead, buffer } = await file.read(Buffer.alloc(maxSecretBytes + 1));
+      return buffer.toString("utf8", 0, bytesRead);
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    throw new CommandError(`Cannot read the ${noun} from ${path}: ${fileReason(error as Error)}`);
   }
 }
 

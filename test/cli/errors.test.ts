@@ -142,6 +142,13 @@ describe("a failing command", () => {
     expect(twice).toMatchObject({ code: 2, stderr: expect.stringContaining("Only one input") });
   });
 
+  it("explains why a key file cannot be read", async () => {
+    expect(await runAsAdmin(["check", "a:b", "--key-file", "."])).toMatchObject({
+      code: 1,
+      stderr: `latchkey: Cannot read the key for ${service.url} from .: illegal operation on a directory\n`,
+    });
+  });
+
   it.each([
     ["apps ls", "--created-by"],
     ["apps ls", "--permission"],

@@ -1,5 +1,8 @@
 import { stat } from "node:fs/promises";
+import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
+import { CommandError } from "../../src/cli/errors.js";
+import { writeProfiles } from "../../src/cli/profiles-file.js";
 import { useService } from "../support/service/service-process.js";
 import { useCli } from "./run-cli.js";
 
@@ -28,5 +31,12 @@ describe("a profile", () => {
     expect((await cli.runInProcess(["profile", "rm", "local"])).code).toBe(2);
     expect((await cli.runInProcess(["profile", "rm", "local", "--yes"])).code).toBe(0);
     expect((await cli.runInProcess(["profile", "use", "local"])).code).toBe(5);
+  });
+
+  it("explains why its folder cannot be created", async () => {
+    const path = join(process.cwd(), "package.json/latchkey/profiles.json");
+    await expect(writeProfiles({ byName: new Map() }, path)).rejects.toThrow(
+      new CommandError(`Cannot write ${path}: not a directory`),
+    );
   });
 });
