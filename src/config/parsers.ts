@@ -55,22 +55,24 @@ export const headerName: Parser<string> = (text) =>
 const hour = 3_600_000;
 const durationUnits: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: hour, d: 24 * hour };
 
-function durationUpTo(hours: number): Parser<number> {
+function durationUpTo(longest: string, examples: string): Parser<number> {
   return (text) => {
-    const [, number, unit = "s"] = /^([1-9]\d{0,8})(ms|s|m|h|d)?$/.exec(text) ?? [];
-    const duration = Number(number) * (durationUnits[unit] as number);
-    return duration <= hours * hour
+    const duration = parseDuration(text);
+    return duration <= parseDuration(longest)
       ? duration
-      : fail(
-          `must be a duration of at most ${hours}h, for example 180 (seconds), 500ms, 3m, 1h or 30d`,
-        );
+      : fail(`must be a duration of at most ${longest}, for example ${examples}`);
   };
 }
 
+function parseDuration(text: string): number {
+  const [, number, unit = "s"] = /^([1-9]\d{0,8})(ms|s|m|h|d)?$/.exec(text) ?? [];
+  return Number(number) * (durationUnits[unit] as number);
+}
+
 /** A timeout or interval. */
-export const delay = durationUpTo(24);
+export const delay = durationUpTo("24h", "500ms, 30s or 5m");
 /** The lifetime of stored data. */
-export const lifetime = durationUpTo(10 * 365 * 24);
+export const lifetime = durationUpTo("3650d", "3m, 1h or 30d");
 
 /** The default burst, in seconds at the configured rate. */
 const defaultBurstSeconds = 2;
