@@ -79,7 +79,7 @@ export function createServer(options: ServerOptions): LatchkeyServer {
     trustedProxies,
     onMalformedRequest(requestId, status) {
       metrics?.otherRequests.inc({ page: "other", status });
-      log.info({ request_id: requestId, status });
+      log.info({ request_id: requestId, status }, "malformed or incomplete request");
     },
     tls: tls && { contents: tls.contents, watch: createTlsReloader({ ...tls, log }) },
   });

@@ -82,7 +82,8 @@ export function createDispatcher(options: DispatcherOptions) {
   }
 
   function logFailure({ requestId }: Exchange, reason: unknown): void {
-    log.error({ request_id: requestId, err: reason });
+    const fields = { request_id: requestId, err: reason };
+    log.error(fields, "unexpected error while handling a request");
   }
 
   function refuse(exchange: Exchange, reason: unknown): void {

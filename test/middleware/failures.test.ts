@@ -203,6 +203,7 @@ describe("an unexpected store error", () => {
     await until(async () => logs.some(({ level }) => level === "error"));
     expect(logs.find(({ level }) => level === "error")).toMatchObject({
       request_id: response.headers["x-request-id"],
+      msg: "unexpected error while handling a request",
       err: { message: expect.stringMatching(/./) },
     });
   });

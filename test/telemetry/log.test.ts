@@ -196,7 +196,7 @@ describe("the log", () => {
     const [response] = await sendRaw(server, `${root.key} is no HTTP\r\n\r\n`);
     const [line] = await waitForLines(1);
     expect(line).toMatchObject({ level: "info", request_id: response?.headers["x-request-id"] });
-    expect(line).toMatchObject({ status: 400 });
+    expect(line).toMatchObject({ status: 400, msg: "malformed or incomplete request" });
     expect(JSON.stringify(line)).not.toContain(root.key);
   });
 
