@@ -60,9 +60,19 @@ export function createGenerationalCache<Value, Version = number>(
 }
 
 /** Hits and misses of a cache. */
-export interface CacheCounts {
+interface CacheCounts {
   hits: number;
   misses: number;
+}
+
+/** The counts of this process by the name of the cache, for metrics. */
+export const cacheCounts = new Map<string, CacheCounts>();
+
+/** Caches with the same name share their counts. */
+export function cacheCountsOf(name: string): CacheCounts {
+  const counts = cacheCounts.get(name) ?? { hits: 0, misses: 0 };
+  cacheCounts.set(name, counts);
+  return counts;
 }
 
 /** Computes a value once per key and never drops it, so use it for few keys only. `lru-cache` would drop some. */

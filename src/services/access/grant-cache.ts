@@ -4,8 +4,7 @@ import {
   maxLinearRules,
 } from "../../contract/decisions/decide.js";
 import type { Grants, RuleRecord } from "../../contract/grants.js";
-import { createGenerationalCache } from "../../lib/cache.js";
-import { cacheCounts } from "../../telemetry/metrics/process.js";
+import { cacheCountsOf, createGenerationalCache } from "../../lib/cache.js";
 
 /** A stored record with grants. Every change increments its version. */
 export interface GrantsRecord extends Grants {
@@ -28,7 +27,7 @@ export function createGrantCache({
   const cache = createGenerationalCache<CompiledGrants>(
     generationWeight,
     admitEvery,
-    cacheCounts.rules,
+    cacheCountsOf("rules"),
   );
 
   return (record) => {

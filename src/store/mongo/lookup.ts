@@ -7,11 +7,10 @@ import {
   type FindOptions,
   ReadConcern,
 } from "mongodb";
-import { createGenerationalCache } from "../../lib/cache.js";
+import { cacheCountsOf, createGenerationalCache } from "../../lib/cache.js";
 import { waitForNextTick } from "../../lib/event-loop.js";
 import { idFromBytes } from "../../lib/uuid.js";
 import { isId } from "../../lib/uuid-text.js";
-import { cacheCounts } from "../../telemetry/metrics/process.js";
 import type { ApplicationStore } from "../port/applications.js";
 import type { CallerRecords, ChangeCaller } from "../port/change-context.js";
 import { isRevoked, withApplications } from "../port/sessions.js";
@@ -83,7 +82,7 @@ export function createDecoder<D extends Document, R>(
   const cache = createGenerationalCache<{ bytes: Uint8Array; record: R }>(
     cacheBytes,
     admitOneIn,
-    cacheCounts.records,
+    cacheCountsOf("records"),
   );
   const decode = (bytes: Uint8Array) => toRecord(BSON.deserialize(bytes) as D);
 

@@ -1,17 +1,7 @@
 import { type IntervalHistogram, monitorEventLoopDelay } from "node:perf_hooks";
 import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import { version } from "../../config/settings.js";
-import type { CacheCounts } from "../../lib/cache.js";
-
-/** Hits and misses of the caches of this process, which are created in several modules. */
-export const cacheCounts = {
-  /** Encoded responses. */
-  responses: { hits: 0, misses: 0 },
-  /** Compiled access rules. */
-  rules: { hits: 0, misses: 0 },
-  /** Decoded records; MongoDB only. */
-  records: { hits: 0, misses: 0 },
-} satisfies Record<string, CacheCounts>;
+import { cacheCounts } from "../../lib/cache.js";
 
 export function addCacheMetrics(registry: Registry): void {
   for (const result of ["hits", "misses"] as const) {
@@ -22,7 +12,7 @@ export function addCacheMetrics(registry: Registry): void {
       registers: [registry],
       collect() {
         this.reset();
-        for (const [cache, counts] of Object.entries(cacheCounts)) {
+        for (const [cache, counts] of cacheCounts) {
           this.inc({ cache }, counts[result]);
         }
       },

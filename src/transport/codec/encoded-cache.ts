@@ -4,8 +4,7 @@ import {
   type Application,
   ApplicationSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { createGenerationalCache } from "../../lib/cache.js";
-import { cacheCounts } from "../../telemetry/metrics/process.js";
+import { cacheCountsOf, createGenerationalCache } from "../../lib/cache.js";
 
 export type Encode = (response: object) => Buffer;
 
@@ -37,7 +36,7 @@ export function cacheEncoded(schema: DescMessage, encode: Encode, addLastUse: Ad
   const cache = createGenerationalCache<CachedResponse, string>(
     generationBytes,
     encodedPerAdmitted,
-    cacheCounts.responses,
+    cacheCountsOf("responses"),
   );
 
   function addToCache(response: Application): CachedResponse {
