@@ -40,7 +40,7 @@ export async function promptWithDefault(label: string, defaultValue: string): Pr
   return (isInteractive() && (await prompt(shown)).trim()) || defaultValue;
 }
 
-/** Prompts for yes, the default, or no. Returns false without a terminal. */
+/** Asks a yes/no question. The default is yes. Returns false without a terminal. */
 export async function promptYesNo(question: string): Promise<boolean> {
   return isInteractive() && /^y(es)?$/i.test(await promptWithDefault(question, "yes"));
 }

@@ -28,7 +28,7 @@ import { type ConfirmFlags, confirm, readSecret } from "./prompt.js";
 import { requireReader } from "./stdio.js";
 import { type Column, formatDetails, formatSecret, formatTable } from "./table.js";
 
-const ofApplication = [
+const applicationOption = [
   "--application <application>",
   `sessions opened by this application: ${applicationNaming}`,
 ] as const;
@@ -75,7 +75,7 @@ function addManagement(sessions: Command): void {
     .command("ls")
     .alias("list")
     .description("list open sessions, newest first")
-    .option(...ofApplication)
+    .option(...applicationOption)
     .option(
       "--authorized-by <application>",
       `sessions authorized by this application: ${applicationNaming}`,
@@ -103,7 +103,7 @@ function addManagement(sessions: Command): void {
     .description("revoke a session, or all sessions that an application opened")
     .argument("[id]", "id of the session", id)
     .option("--all", "revoke all sessions that the application opened")
-    .option(...ofApplication)
+    .option(...applicationOption)
     .addOption(yesOption())
     .action(revokeSession);
   addExample(

@@ -1,7 +1,12 @@
 import { afterAll, afterEach, expect, it } from "@jest/globals";
 import { createRestApi } from "../support/api/rest.js";
 import { describeInBrowser } from "../support/browser/browser.js";
-import { accessibilityViolations, expectEventually, signIn } from "../support/browser/console.js";
+import {
+  accessibilityViolations,
+  expectEventually,
+  signIn,
+  waitForFocus,
+} from "../support/browser/console.js";
 import { reservePorts } from "../support/service/ports.js";
 import { startServer, type TestServer } from "../support/service/server.js";
 import { useService } from "../support/service/service-process.js";
@@ -17,6 +22,10 @@ const arePagesLoaded = `(() => {
   return links.some(({ href }) => href.includes("sessions-page")) &&
     links.every(({ href }) => performance.getEntriesByName(href).length > 0);
 })()`;
+
+/** A browser expression for whether parts of pages are loaded, before the pages are opened. */
+const arePartsLoaded = `["filter-popover", "application-field", "sortable-rules"].every((part) =>
+  performance.getEntriesByType("resource").some(({ name }) => name.includes(part + "-")))`;
 
 /** A browser expression for where the sidebar ends, with the menu of the account. */
 const sidebarBottom = `document.querySelector(".sidebar").getBoundingClientRect().bottom`;
@@ -70,6 +79,33 @@ describeInBrowser("console during an outage", (browser) => {
       "half a name",
     );
     expect(await page.evaluate("JSON.stringify(sessionStorage)")).toContain(root.key);
+    expect(opened.faults).toEqual([]);
+  });
+});
+
+describeInBrowser("console pages that were not opened before an outage", (browser) => {
+  it("open, with their filters and forms", async () => {
+    const server = await startServer();
+    const root = await server.createTenant();
+    const opened = await browser.open(`${server.url}/console/overview`);
+    const { page } = opened;
+    await signIn(opened, root.key);
+    await until(() => page.evaluate<boolean>(arePartsLoaded));
+
+    await server.close();
+    await page.getByText(offlineNotice).waitFor();
+    await page.getByRole("link", { name: "Activity", exact: true }).click();
+    await page.getByRole("button", { name: "Filter", exact: true }).press("Enter");
+    await waitForFocus(page.getByRole("combobox", { name: "Event" }));
+    await page.keyboard.press("Escape");
+    await waitForFocus(page.getByRole("button", { name: "Filter", exact: true }));
+    await page.getByRole("button", { name: "Search" }).click();
+    await page.getByRole("combobox", { name: "Search" }).fill("new application");
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "Add rule" }).click();
+    await waitForFocus(page.getByLabel("Description").last());
+    await page.getByRole("button", { name: "Create application" }).click();
+    await page.getByText("Fix the errors above.").waitFor();
     expect(opened.faults).toEqual([]);
   });
 });

@@ -12,7 +12,7 @@ import {
   waitForFocus,
 } from "../support/browser/console.js";
 
-/** Compressed script that the sign-in and the first page may load, in bytes. */
+/** Script, compressed with Brotli, that the sign-in and the first page may load, in bytes. */
 const maxFirstLoad = 200_000;
 
 describeInBrowser("console shell", (browser) => {
@@ -23,7 +23,11 @@ describeInBrowser("console shell", (browser) => {
     ...["/why", "/activity", "/me", "an application"],
   ])("loads little script for the sign-in and %s", async (path) => {
     const { page, faults } = await browser.open("about:blank");
+    let requested = 0;
     const scripts: Promise<number>[] = [];
+    page.on("request", (request) => {
+      requested += request.resourceType() === "script" ? 1 : 0;
+    });
     page.on("requestfinished", (request) => {
       if (request.resourceType() === "script") {
         scripts.push(request.sizes().then(({ responseBodySize }) => responseBodySize));
@@ -38,6 +42,7 @@ describeInBrowser("console shell", (browser) => {
     await signIn({ page, faults }, root.key);
     await page.getByRole("heading", { level: 1 }).waitFor();
     await expectEventually(() => page.getByText(/^Loading/).count(), 0);
+    await expectEventually(() => requested - scripts.length, 0);
     const sizes = await Promise.all(scripts);
     expect(sizes.length).toBeGreaterThan(1);
     const total = sizes.reduce((sum, size) => sum + size, 0);

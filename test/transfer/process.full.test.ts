@@ -52,6 +52,12 @@ describe.each(kinds)("an import into the %s store", (kind) => {
           expect(stderr).toContain(`latchkey: line 2: the application ${record.id} already exists`);
           expect(stdout).toContain("invalid lines 1");
         }
+        const { stdout } = await run(["import", path, "--json"], target);
+        expect(JSON.parse(stdout)).toMatchObject({
+          applications: { conflict: 1 },
+          invalid_lines: 1,
+          dry_run: false,
+        });
         await writeFile(path, [first, other, rest.at(-1)].join(""));
         expect((await run(["import", path, "--replace"], target)).code).toBe(0);
         const { applications } = await readStore(target);

@@ -51,7 +51,11 @@ export function createSubjects({
   const findById = createFindById(store, grantPolicy);
 
   /** The subject with a key, whose valid owner was looked up. If there is none, looks up whom it belonged to. */
-  function ofKey(caller: Caller, key: string, owner: Caller | undefined): MaybePromise<Subject> {
+  function subjectByKey(
+    caller: Caller,
+    key: string,
+    owner: Caller | undefined,
+  ): MaybePromise<Subject> {
     if (owner?.application.tenantId === caller.application.tenantId) {
       lastUsed.record(owner);
       return { owner };
@@ -63,7 +67,7 @@ export function createSubjects({
     );
   }
 
-  function ofId(caller: Caller, request: CheckAccessRequest): MaybePromise<Subject> {
+  function subjectById(caller: Caller, request: CheckAccessRequest): MaybePromise<Subject> {
     return mapMaybePromise(findById(caller.application.tenantId, request), (subject) =>
       ifVisible(caller, subject),
     );
@@ -72,8 +76,10 @@ export function createSubjects({
   return {
     find: (caller, request) =>
       request.key === ""
-        ? ofId(caller, request)
-        : mapMaybePromise(identify(request.key), (owner) => ofKey(caller, request.key, owner)),
+        ? subjectById(caller, request)
+        : mapMaybePromise(identify(request.key), (owner) =>
+            subjectByKey(caller, request.key, owner),
+          ),
 
     async findMany(caller, requests) {
       const owners = await identifyMany(requests.map(({ key }) => key));
@@ -81,7 +87,9 @@ export function createSubjects({
       try {
         for (const [index, request] of requests.entries()) {
           const { key } = request;
-          subjects.push(key === "" ? ofId(caller, request) : ofKey(caller, key, owners[index]));
+          subjects.push(
+            key === "" ? subjectById(caller, request) : subjectByKey(caller, key, owners[index]),
+          );
         }
       } catch (reason) {
         // An unhandled rejection would end the process.

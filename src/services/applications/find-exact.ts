@@ -22,7 +22,7 @@ export function createFindExact({ applications, sessions }: Store, keyring: Keyr
     if (isUrl && containsKeyPrefix(text)) {
       throw keyInUrl();
     }
-    const ofTenant = async (id: string | undefined) => {
+    const idInTenant = async (id: string | undefined) => {
       const found = id === undefined ? undefined : await applications.find(id);
       return found?.tenantId === tenantId ? found.id : undefined;
     };
@@ -30,20 +30,20 @@ export function createFindExact({ applications, sessions }: Store, keyring: Keyr
     const key = parseKey(text);
     if (key) {
       // The secret is not compared: a replaced key is found as well.
-      const isOfSession = key.kind === "ses" || key.kind === "non";
-      const session = isOfSession ? await sessions.find(key.id) : undefined;
-      const id = await ofTenant(isOfSession ? session?.application.id : key.id);
+      const isSessionKey = key.kind === "ses" || key.kind === "non";
+      const session = isSessionKey ? await sessions.find(key.id) : undefined;
+      const id = await idInTenant(isSessionKey ? session?.application.id : key.id);
       return id === undefined ? [] : [id];
     }
     if (isId(text)) {
       const id = text.toLowerCase();
       const query = { tenantId, filter: { keyId: id }, size: 1, from: { page: 1 } };
       const found =
-        (await ofTenant(id)) ?? (await applications.list(query, context.signal)).items[0]?.id;
+        (await idInTenant(id)) ?? (await applications.list(query, context.signal)).items[0]?.id;
       return found === undefined ? undefined : [found];
     }
     if (keyring.acceptsForeign(text)) {
-      const id = await ofTenant(await applications.findForeign(keyring.hashes(text)));
+      const id = await idInTenant(await applications.findForeign(keyring.hashes(text)));
       if (id !== undefined && isUrl) {
         throw keyInUrl();
       }

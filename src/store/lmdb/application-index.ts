@@ -195,10 +195,10 @@ export function createExpirationIndex({ expirations }: Tables): ExpirationIndex 
 
 function expiryKeysOf({ id, expiresAt, keys }: ApplicationRecord): Buffer[] {
   const own = expiresAt === undefined ? [] : [expirationKey(expiresAt, id, noKeyId)];
-  const ofKeys = keys.flatMap((key) =>
+  const keyExpirations = keys.flatMap((key) =>
     key.expiresAt === undefined ? [] : [expirationKey(key.expiresAt, id, key.id)],
   );
-  return [...own, ...ofKeys];
+  return [...own, ...keyExpirations];
 }
 
 /** Finds applications by the hash of an imported key. */

@@ -127,7 +127,7 @@ export function createTransfer(parts: TransferParts): TransferStore {
       const externalIdOwners = await externalIds.findOwners(records);
       const imported = applicationImporter(
         applications,
-        { ofKeys: owners, ofExternalIds: externalIdOwners },
+        { byKeyHash: owners, byExternalId: externalIdOwners },
         await now(),
         options.replace,
       );
@@ -216,8 +216,8 @@ function toImportContext(
 /** The applications, stored or imported, that have values which no other application may have. */
 interface Owners {
   /** By the hash of a foreign key. */
-  readonly ofKeys: Map<string, readonly string[]>;
-  readonly ofExternalIds: ExternalIdOwners;
+  readonly byKeyHash: Map<string, readonly string[]>;
+  readonly byExternalId: ExternalIdOwners;
 }
 
 function applicationImporter(
@@ -229,9 +229,11 @@ function applicationImporter(
   /** Whether another application already has one of the foreign keys. */
   function hasTakenKey({ id, keys }: ApplicationFields): boolean {
     const hashes = keys.filter((key) => key.foreign).map(({ hash }) => toBase64(hash));
-    const hasTaken = hashes.some((hash) => owners.ofKeys.get(hash)?.some((owner) => owner !== id));
+    const hasTaken = hashes.some((hash) =>
+      owners.byKeyHash.get(hash)?.some((owner) => owner !== id),
+    );
     for (const hash of hasTaken ? [] : hashes) {
-      owners.ofKeys.set(hash, [id]);
+      owners.byKeyHash.set(hash, [id]);
     }
     return hasTaken;
   }
@@ -242,16 +244,16 @@ function applicationImporter(
     stored: ApplicationRecord | undefined,
   ): boolean {
     const { id, tenantId, externalId } = record;
-    const hasTaken = isTaken(record, owners.ofExternalIds);
+    const hasTaken = isTaken(record, owners.byExternalId);
     if (hasTaken) {
       return true;
     }
     const previous = ownerKey(tenantId, stored?.externalId ?? "");
-    if (owners.ofExternalIds.get(previous) === id) {
-      owners.ofExternalIds.delete(previous);
+    if (owners.byExternalId.get(previous) === id) {
+      owners.byExternalId.delete(previous);
     }
     if (externalId !== undefined) {
-      owners.ofExternalIds.set(ownerKey(tenantId, externalId), id);
+      owners.byExternalId.set(ownerKey(tenantId, externalId), id);
     }
     return false;
   }

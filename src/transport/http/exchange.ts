@@ -35,7 +35,7 @@ export interface ExchangeContext {
   readonly bodyBudget: BodyBudget;
   /** Timeouts of HTTP/2 bodies and of messages in a stream, of calls with a key. */
   readonly bodyTimeouts: TimerQueue;
-  /** Those of refused calls and of methods that need no key: they must not cost other calls their bodies. */
+  /** The same for refused calls and methods that need no key, which must not use up the timeouts of others. */
   readonly unauthenticatedTimeouts: TimerQueue;
   /** Timeouts of responses that the client does not read. */
   readonly responseTimeouts: TimerQueue;

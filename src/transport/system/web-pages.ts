@@ -156,8 +156,10 @@ async function sendFile(
   headers: HeaderList,
   status = 200,
 ): Promise<void> {
-  const encoding = [...compressed.keys()].find((name) => accepts(exchange, name));
-  const read = compressed.get(encoding ?? "") ?? plain;
+  const [encoding, read] = [...compressed].find(([name]) => accepts(exchange, name)) ?? [
+    undefined,
+    plain,
+  ];
   const body = await read();
   exchange.isWebPage = true;
   exchange.send(

@@ -182,8 +182,8 @@ export function describeExpirationEvents(subject: () => Subject): void {
         clock.advance(day);
         await addDueEvents(store, leadTime);
         const events = await listExpirations(tenantId);
-        const ofLastManager = events.filter(({ kind }) => kind === "last manager");
-        expect(ofLastManager).toMatchObject([{ target: { applicationId: last?.id } }]);
+        const lastManagerEvents = events.filter(({ kind }) => kind === "last manager");
+        expect(lastManagerEvents).toMatchObject([{ target: { applicationId: last?.id } }]);
         expect(events).toHaveLength(4);
       });
 

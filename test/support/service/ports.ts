@@ -4,8 +4,8 @@ import { createServer } from "node:net";
 /** Below the ephemeral ports of common systems, which start at 32768 or later. */
 const firstPort = 20_000;
 /** Each jest worker has its own range of ports. */
-const portsPerWorker = 500;
-const maxWorkers = 25;
+const portsPerWorker = 250;
+const maxWorkers = 50;
 
 // Starts at a random port, because another test run may be about to reuse its own.
 const worker = Number(process.env.JEST_WORKER_ID ?? 0) % maxWorkers;

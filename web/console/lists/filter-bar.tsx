@@ -1,7 +1,7 @@
 import { ListFilter, X } from "lucide-react";
-import { type ReactNode, type Ref, Suspense, useRef, useState } from "react";
+import { type ComponentProps, type ReactNode, useRef } from "react";
 import { Button } from "../ui/buttons.js";
-import { lazyComponent } from "../ui/lazy.js";
+import { LoadOnClick, lazyComponent } from "../ui/lazy.js";
 import type { Filter } from "./filters.js";
 import type { ChangeOptions, ChangeParams } from "./list-params.js";
 import "./lists.css";
@@ -26,24 +26,20 @@ export function FilterBar<Name extends string>(props: FilterBarProps<Name>) {
   const filterButton = useRef<HTMLButtonElement>(null);
   const focus = () => filterButton.current?.focus();
   const chosen = filters.filter(({ name }) => values[name] !== "");
-  // The script of the fields loads when they are first opened.
-  const [isWanted, setIsWanted] = useState(false);
-  const closedButton = <FilterButton ref={filterButton} onClick={() => setIsWanted(true)} />;
   return (
     <search className="filter-area">
       <div className="filter-bar">
-        {isWanted ? (
-          <Suspense fallback={closedButton}>
-            <FilterPopover
-              trigger={<FilterButton ref={filterButton} />}
-              filters={filters}
-              values={values}
-              onChange={(name, value, options) => change(name as Name, value, options)}
-            />
-          </Suspense>
-        ) : (
-          closedButton
-        )}
+        <LoadOnClick
+          popup="dialog"
+          button={(props) => <FilterButton {...props} ref={filterButton} />}
+        >
+          <FilterPopover
+            trigger={<FilterButton ref={filterButton} />}
+            filters={filters}
+            values={values}
+            onChange={(name, value, options) => change(name as Name, value, options)}
+          />
+        </LoadOnClick>
         {children}
       </div>
       {chosen.length > 0 && (
@@ -82,12 +78,7 @@ export function FilterBar<Name extends string>(props: FilterBarProps<Name>) {
   );
 }
 
-interface FilterButtonProps {
-  readonly ref: Ref<HTMLButtonElement>;
-  onClick?(): void;
-}
-
-function FilterButton(props: FilterButtonProps) {
+function FilterButton(props: ComponentProps<typeof Button>) {
   return (
     <Button {...props} icon={ListFilter}>
       Filter

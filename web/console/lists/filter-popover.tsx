@@ -14,7 +14,7 @@ interface FilterPopoverProps {
 /** The fields of all filters. Open when it is mounted. */
 export default function FilterPopover({ trigger, filters, values, onChange }: FilterPopoverProps) {
   return (
-    <Popover isOpenAtFirst title="Filters" trigger={trigger}>
+    <Popover opensOnMount title="Filters" trigger={trigger}>
       <div className="filter-fields">
         <Suspense fallback={<p className="muted">Loading…</p>}>
           {filters.map(({ name, label, field }) => (

@@ -3,6 +3,7 @@ import { Suspense, useRef, useState } from "react";
 import type { AccessRule } from "../../../gen/latchkey/v1/access_rule_pb.js";
 import { Button } from "../ui/buttons.js";
 import { lazyComponent } from "../ui/lazy.js";
+import { ErrorBoundary } from "../ui/page.js";
 import type { FieldErrors } from "../validation/validate.js";
 import { createRuleIds, duplicateOf, newRule, type RuleKind } from "./rule-list.js";
 import "./rules.css";
@@ -38,18 +39,20 @@ export function RuleEditor({ rules, onChange, kind, errors }: RuleEditorProps) {
       {rules.length === 0 ? (
         <p className="muted">No rules yet.</p>
       ) : (
-        <Suspense fallback={<p className="muted">Loading…</p>}>
-          <SortableRules
-            rules={rules}
-            ids={ids}
-            added={added}
-            kind={kind}
-            errors={errors}
-            onChange={onChange}
-            onDuplicate={(rule) => add(duplicateOf(rule, rules))}
-            onRemove={remove}
-          />
-        </Suspense>
+        <ErrorBoundary fallback={<RulesNotShown />}>
+          <Suspense fallback={<p className="muted">Loading…</p>}>
+            <SortableRules
+              rules={rules}
+              ids={ids}
+              added={added}
+              kind={kind}
+              errors={errors}
+              onChange={onChange}
+              onDuplicate={(rule) => add(duplicateOf(rule, rules))}
+              onRemove={remove}
+            />
+          </Suspense>
+        </ErrorBoundary>
       )}
       {errors.rules && <p className="field-error">{errors.rules.join(" · ")}</p>}
       <div>
@@ -58,5 +61,13 @@ export function RuleEditor({ rules, onChange, kind, errors }: RuleEditorProps) {
         </Button>
       </div>
     </div>
+  );
+}
+
+function RulesNotShown() {
+  return (
+    <p className="field-error">
+      The rules cannot be shown. Save your other changes, then reload the page.
+    </p>
   );
 }

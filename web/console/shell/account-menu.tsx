@@ -22,7 +22,7 @@ export default function AccountMenu({ trigger, openShortcuts }: AccountMenuProps
   const theme = useSyncExternalStore(onThemeChange, chosenTheme);
   return (
     <Menu
-      isOpenAtFirst
+      opensOnMount
       placement="top-start"
       trigger={trigger}
       groups={[

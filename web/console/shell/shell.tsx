@@ -12,7 +12,7 @@ import { Link, useLocation } from "wouter";
 import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { IconButton, iconSize } from "../ui/buttons.js";
 import { Kbd, Logo } from "../ui/display.js";
-import { lazyComponent, preload } from "../ui/lazy.js";
+import { LoadOnClick, lazyComponent, preload } from "../ui/lazy.js";
 import { ErrorBoundary } from "../ui/page.js";
 import { pageAt, sectionsFor } from "./pages.js";
 import { modifierKey, useShortcuts } from "./shortcuts.js";
@@ -136,16 +136,11 @@ function Pages() {
   );
 }
 
-/** The script of the menu loads when it is first opened. */
 function Account({ openShortcuts }: Pick<SidebarProps, "openShortcuts">) {
-  const [isWanted, setIsWanted] = useState(false);
-  const button = <AccountButton onClick={() => setIsWanted(true)} />;
-  return isWanted ? (
-    <Suspense fallback={button}>
+  return (
+    <LoadOnClick popup="menu" button={(props) => <AccountButton {...props} />}>
       <AccountMenu trigger={<AccountButton />} openShortcuts={openShortcuts} />
-    </Suspense>
-  ) : (
-    button
+    </LoadOnClick>
   );
 }
 

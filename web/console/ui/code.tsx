@@ -1,9 +1,10 @@
 import { Suspense } from "react";
 import { CopyButton } from "./buttons.js";
 import { lazyComponent } from "./lazy.js";
+import { ErrorBoundary } from "./page.js";
 import { Tabs } from "./tabs.js";
 
-const HighlightedText = lazyComponent(() => import("../../common/highlighted-text.js"));
+const HighlightedCode = lazyComponent(() => import("../../common/highlighted-code.js"));
 
 interface CodeBlockProps {
   readonly code: string;
@@ -18,9 +19,11 @@ export function CodeBlock({ code, language, copyLabel = "Copy code" }: CodeBlock
     <div className="code-block">
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard. */}
       <pre tabIndex={0}>
-        <Suspense fallback={code}>
-          <HighlightedText code={code} language={language} />
-        </Suspense>
+        <ErrorBoundary fallback={code}>
+          <Suspense fallback={code}>
+            <HighlightedCode code={code} language={language} />
+          </Suspense>
+        </ErrorBoundary>
       </pre>
       <CopyButton isCompact text={code} label={copyLabel} />
     </div>

@@ -28,16 +28,16 @@ interface MenuProps {
   readonly groups: readonly (readonly MenuAction[] | MenuChoice)[];
   readonly placement?: "bottom-end" | "top-start";
   /** Opens it when it is mounted. */
-  readonly isOpenAtFirst?: boolean;
+  readonly opensOnMount?: boolean;
 }
 
 /** A button that opens a list of actions and choices. */
 export function Menu(props: MenuProps) {
-  const { trigger, header, groups, placement = "bottom-end", isOpenAtFirst = false } = props;
+  const { trigger, header, groups, placement = "bottom-end", opensOnMount = false } = props;
   const menu = useMenu({ positioning: { placement, gutter: 4 } });
   // biome-ignore lint/correctness/useExhaustiveDependencies: only on mount.
   useEffect(() => {
-    if (isOpenAtFirst) {
+    if (opensOnMount) {
       menu.api.setOpen(true);
     }
   }, []);

@@ -1,6 +1,6 @@
 import { Popover as Ark } from "@ark-ui/react/popover";
 import { Portal } from "@ark-ui/react/portal";
-import type { ReactElement, ReactNode } from "react";
+import { type ReactElement, type ReactNode, useEffect, useState } from "react";
 
 interface PopoverProps {
   /** The button that opens the popover. */
@@ -8,15 +8,19 @@ interface PopoverProps {
   readonly title: string;
   readonly children: ReactNode;
   /** Opens it when it is mounted. */
-  readonly isOpenAtFirst?: boolean;
+  readonly opensOnMount?: boolean;
 }
 
 /** A small panel beside a button, for example for filters. Escape and a click outside close it. */
-export function Popover({ trigger, title, children, isOpenAtFirst = false }: PopoverProps) {
+export function Popover({ trigger, title, children, opensOnMount = false }: PopoverProps) {
+  // It takes the focus only when it opens after it was mounted.
+  const [isOpen, setIsOpen] = useState(false);
+  useEffect(() => setIsOpen(opensOnMount), [opensOnMount]);
   return (
     <Ark.Root
+      open={isOpen}
+      onOpenChange={({ open }) => setIsOpen(open)}
       positioning={positioning}
-      defaultOpen={isOpenAtFirst}
       onEscapeKeyDown={(event) => {
         // The first Escape closes an open list in the popover.
         if ((event.target as Element).ariaExpanded === "true") {

@@ -1,8 +1,8 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
-import { useEffect, useMemo, useState } from "react";
+import { useEffect, useMemo, useState, useSyncExternalStore } from "react";
 import type { ApplicationType, Grants } from "../../../src/contract/grants.js";
 import { inWords } from "../../common/words.js";
-import { deferred } from "../ui/lazy.js";
+import { preloadable } from "../ui/lazy.js";
 import type * as validate from "./validate.js";
 import type { FieldErrors } from "./validate.js";
 
@@ -31,24 +31,32 @@ export function useGrantErrors(type: ApplicationType, grants: Grants): FieldErro
   return useMemo(() => validation?.grantErrorsOf(type, grants) ?? none, [validation, type, grants]);
 }
 
-const loadValidation = deferred(async () => {
-  loaded = await import("./validate.js");
-  return loaded;
-});
 let loaded: Validation | undefined;
+const listeners = new Set<() => void>();
 
-/** Returns the validator if it is loaded. Loads it when the value changes. */
+const loadValidation = preloadable(async () => {
+  loaded = await import("./validate.js");
+  for (const listener of listeners) {
+    listener();
+  }
+});
+
+function listen(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+/** Returns the validator once it is loaded. Loads it when the value changes. */
 function useValidation(value: unknown): Validation | undefined {
-  const [validation, setValidation] = useState(loaded);
   const [initial] = useState(value);
   const isEdited = value !== initial;
   useEffect(() => {
     if (isEdited) {
       // Without it, the service validates.
-      loadValidation().then(setValidation, () => undefined);
+      loadValidation().catch(() => undefined);
     }
   }, [isEdited]);
-  return validation;
+  return useSyncExternalStore(listen, () => loaded);
 }
 
 /** Errors within a field, by relative path. Errors of the field itself have an empty path. */

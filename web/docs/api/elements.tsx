@@ -1,4 +1,4 @@
-import HighlightedText from "../../common/highlighted-text.js";
+import HighlightedCode from "../../common/highlighted-code.js";
 
 /** Elements that the page of the reference and its dialog share. */
 
@@ -16,7 +16,7 @@ export function Code({ code, language }: { readonly code: string; readonly langu
     // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls it.
     <pre tabIndex={0}>
       <code>
-        <HighlightedText code={code} language={language} />
+        <HighlightedCode code={code} language={language} />
       </code>
     </pre>
   );

@@ -16,7 +16,7 @@ import {
 
 /** The routes of `GATEWAY_ROUTES`. */
 export interface Routes {
-  /** Returns what a request needs, or `undefined` if no route matches or there are no routes. */
+  /** Returns the requirement of a request, or `undefined` if no route matches or there are no routes. */
   match(request: RoutedRequest): MaybePromise<Requirement | undefined>;
   close(): void;
 }

@@ -1,13 +1,13 @@
 import type { ReactNode } from "react";
 import { highlight } from "./highlight.js";
 
-interface HighlightedTextProps {
+interface HighlightedCodeProps {
   readonly code: string;
   readonly language: string;
 }
 
-/** Code in the colors of its language. */
-export default function HighlightedText({ code, language }: HighlightedTextProps) {
+/** Code with syntax highlighting. */
+export default function HighlightedCode({ code, language }: HighlightedCodeProps) {
   return toNodes(highlight(code, language));
 }
 
