@@ -30,15 +30,15 @@ const arePartsLoaded = `["filter-popover", "application-field", "sortable-rules"
 /** A browser expression for where the sidebar ends, with the menu of the account. */
 const sidebarBottom = `document.querySelector(".sidebar").getBoundingClientRect().bottom`;
 
+const running: TestServer[] = [];
+
+afterAll(async () => {
+  for (const server of running.reverse()) {
+    await server.close();
+  }
+});
+
 describeInBrowser("console during an outage", (browser) => {
-  const running: TestServer[] = [];
-
-  afterAll(async () => {
-    for (const server of running.reverse()) {
-      await server.close();
-    }
-  });
-
   it("shows a notice, keeps the input and reconnects", async () => {
     const [port = 0] = await reservePorts(1);
     const environment = { PORT: String(port) };
@@ -86,6 +86,7 @@ describeInBrowser("console during an outage", (browser) => {
 describeInBrowser("console pages that were not opened before an outage", (browser) => {
   it("open, with their filters and forms", async () => {
     const server = await startServer();
+    running.push(server);
     const root = await server.createTenant();
     const opened = await browser.open(`${server.url}/console/overview`);
     const { page } = opened;
@@ -93,6 +94,7 @@ describeInBrowser("console pages that were not opened before an outage", (browse
     await until(() => page.evaluate<boolean>(arePartsLoaded));
 
     await server.close();
+    running.pop();
     await page.getByText(offlineNotice).waitFor();
     await page.getByRole("link", { name: "Activity", exact: true }).click();
     await page.getByRole("button", { name: "Filter", exact: true }).press("Enter");
