@@ -54,7 +54,7 @@ describe.each(kinds)("an import into the %s store", (kind) => {
         }
         const { stdout } = await run(["import", path, "--json"], target);
         expect(JSON.parse(stdout)).toMatchObject({
-          applications: { conflict: 1 },
+          applications: { differs: 1 },
           invalid_lines: 1,
           dry_run: false,
         });
