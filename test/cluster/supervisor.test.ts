@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { forwardLines, restartDelay } from "../../src/cluster/supervisor.js";
 
 describe("the supervisor", () => {
-  it("does not load the server", () => {
+  it("does not load the server or a store", () => {
     const { metafile } = buildSync({
       entryPoints: ["src/cluster/supervisor.ts"],
       bundle: true,
@@ -15,7 +15,9 @@ describe("the supervisor", () => {
       metafile: true,
       write: false,
     });
-    expect(Object.keys(metafile.inputs)).not.toContain("src/server.ts");
+    const loaded = Object.keys(metafile.inputs);
+    expect(loaded).toContain("src/cluster/supervisor.ts");
+    expect(loaded.filter((path) => /^src\/(server|run-service|store\/)/.test(path))).toEqual([]);
   });
 });
 
