@@ -7,7 +7,7 @@ import { docsSite } from "./docs/site/plugin.js";
 
 const root = import.meta.dirname;
 
-const compressible = /\.(js|css|svg|html|json)$/;
+const compressible = /\.(js|css|svg|json)$/;
 
 /** The service behind the development server. */
 const service = "http://localhost:8080";

@@ -43,7 +43,7 @@ describe("the published package", () => {
     const expected = [
       /^(LICENSE|README\.md|package\.json)$/,
       /^dist\/(src|gen)\/[^.]+(\.js|\.d\.ts)$/,
-      /^dist\/web\/[^.]+\.(?:(?:html|js|css|svg|json)(?:\.(?:br|gz))?|png|woff2)$/,
+      /^dist\/web\/[^.]+\.(?:(?:js|css|svg|json)(?:\.(?:br|gz))?|html|png|woff2)$/,
       /^proto\/[^.]+\.proto$/,
     ];
     expect(files.filter((path) => !expected.some((pattern) => pattern.test(path)))).toEqual([]);
