@@ -22,6 +22,17 @@ import "./styles/display.css";
 import "./styles/overlays.css";
 import "./styles/table.css";
 import "./styles/layout.css";
+import "./access-check/access-check.css";
+import "./activity/activity.css";
+import "./applications/application-page.css";
+import "./applications/form/form.css";
+import "./applications/key-samples.css";
+import "./bulk/bulk.css";
+import "./lists/lists.css";
+import "./me-page.css";
+import "./overview/overview.css";
+import "./rules/rules.css";
+import "./sessions/try/try.css";
 
 const OverviewPage = lazyComponent(() => import("./overview/overview-page.js"));
 const ApplicationsPage = lazyComponent(() => import("./applications/applications-page.js"));

@@ -6,7 +6,6 @@ import { ButtonLink } from "./ui/buttons.js";
 import { Badge, Card, ChipsOrAny, Copyable, DescriptionList } from "./ui/display.js";
 import { Page } from "./ui/page.js";
 import { ExpiryTime } from "./ui/time.js";
-import "./me-page.css";
 
 /** The owner and the permissions of the signed-in key. */
 export default function MePage() {

@@ -22,7 +22,6 @@ import type { FieldErrors } from "../validation/validate.js";
 import { DecisionDetails, DecisionSummary, SampleForDecision } from "./decision.js";
 import { subjectOfOwnKey, useSubject } from "./subject.js";
 import { type ChosenSubject, firstChoice, SubjectChoice } from "./subject-choice.js";
-import "./access-check.css";
 
 /** Explains access decisions. */
 export default function AccessCheckPage() {

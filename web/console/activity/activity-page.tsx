@@ -18,7 +18,6 @@ import { EventDialog } from "./event-details.js";
 import { EventTable } from "./event-table.js";
 import { ExportMenu } from "./export-menu.js";
 import { useEventLog } from "./use-events.js";
-import "./activity.css";
 
 /** The audit log of the tenant, live. */
 export default function ActivityPage() {

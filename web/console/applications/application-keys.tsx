@@ -1,7 +1,7 @@
 import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
 import { useQuery } from "@connectrpc/connect-query";
-import { KeyRound, RotateCw } from "lucide-react";
-import { useState } from "react";
+import { KeyRound } from "lucide-react";
+import { type ReactNode, useState } from "react";
 import {
   type Application,
   type ApplicationKey,
@@ -24,11 +24,12 @@ import { shortId } from "./application-display.js";
 
 interface ApplicationKeysProps {
   readonly application: Application;
-  onRotate(): void;
+  /** Shown if there are no keys. */
+  readonly createButton: ReactNode;
 }
 
 /** The valid keys of an application. */
-export function ApplicationKeys({ application, onRotate }: ApplicationKeysProps) {
+export function ApplicationKeys({ application, createButton }: ApplicationKeysProps) {
   const { may } = useSignedInKey();
   const [revoking, setRevoking] = useState<ApplicationKey>();
   const { data, error } = useQuery(
@@ -78,17 +79,7 @@ export function ApplicationKeys({ application, onRotate }: ApplicationKeysProps)
         empty={
           data && (
             <div className="card">
-              <EmptyState
-                icon={KeyRound}
-                title="No valid keys"
-                action={
-                  mayUpdate && (
-                    <Button icon={RotateCw} onClick={onRotate}>
-                      Create a key
-                    </Button>
-                  )
-                }
-              >
+              <EmptyState icon={KeyRound} title="No valid keys" action={mayUpdate && createButton}>
                 All keys of this application were revoked. A new key is shown only once.
               </EmptyState>
             </div>

@@ -10,7 +10,7 @@ import {
   SearchX,
   Trash2,
 } from "lucide-react";
-import { type ReactNode, Suspense, useState } from "react";
+import { type ReactNode, useState } from "react";
 import { flushSync } from "react-dom";
 import { useLocation } from "wouter";
 import {
@@ -20,9 +20,9 @@ import {
 import { isId } from "../../../src/lib/uuid-text.js";
 import { RecentEvents } from "../activity/recent-events.js";
 import { useSignedInKey } from "../sign-in/signed-in-key.js";
-import { Button, ButtonLink, IconButton } from "../ui/buttons.js";
+import { ButtonLink, IconButton } from "../ui/buttons.js";
 import { EmptyState, Skeleton } from "../ui/display.js";
-import { lazyComponent } from "../ui/lazy.js";
+import { lazyComponent, OpenButton } from "../ui/lazy.js";
 import { Menu } from "../ui/menu.js";
 import { NotAllowed, Page, Problem } from "../ui/page.js";
 import { copyText } from "../ui/toast.js";
@@ -32,7 +32,6 @@ import { ApplicationKeys } from "./application-keys.js";
 import { Details, Metadata, Permissions, Restrictions } from "./application-sections.js";
 import { ApplicationSessions } from "./application-sessions.js";
 import type { Section } from "./form/section-form.js";
-import "./application-page.css";
 
 const RotateDialog = lazyComponent(() => import("./rotate-dialog.js"));
 
@@ -76,6 +75,11 @@ function FoundApplication({ id }: ApplicationPageProps) {
     navigate("/applications", { replace: true });
   }
 
+  const rotateButton = (text: string) => (
+    <OpenButton script={RotateDialog} icon={RotateCw} onOpen={() => setDialog("rotate")}>
+      {text}
+    </OpenButton>
+  );
   const sections = { application, editing: { section, setSection } };
   const dialogProps = { application, onClose: () => setDialog(undefined) };
   const dialogs: Readonly<Record<DialogName, ReactNode>> = {
@@ -96,12 +100,18 @@ function FoundApplication({ id }: ApplicationPageProps) {
       description={
         application.description && <p className="multiline">{application.description}</p>
       }
-      actions={<Actions application={application} open={setDialog} />}
+      actions={
+        <Actions
+          application={application}
+          rotateButton={rotateButton("Rotate key")}
+          open={setDialog}
+        />
+      }
     >
       <Problem error={error} />
       <div className="application">
         <div>
-          <ApplicationKeys application={application} onRotate={() => setDialog("rotate")} />
+          <ApplicationKeys application={application} createButton={rotateButton("Create a key")} />
           <Permissions {...sections} />
           <ApplicationSessions application={application} />
           <RecentEvents target={id} size={6} />
@@ -112,7 +122,7 @@ function FoundApplication({ id }: ApplicationPageProps) {
           <Metadata {...sections} />
         </div>
       </div>
-      {dialog && <Suspense>{dialogs[dialog]}</Suspense>}
+      {dialog && dialogs[dialog]}
     </Page>
   );
 }
@@ -137,11 +147,12 @@ type DialogName = "rotate" | "disable" | "delete";
 
 interface ActionsProps {
   readonly application: Application;
+  readonly rotateButton: ReactNode;
   open(dialog: DialogName): void;
 }
 
 /** The actions that the signed-in key may perform. */
-function Actions({ application, open }: ActionsProps) {
+function Actions({ application, rotateButton, open }: ActionsProps) {
   const { may } = useSignedInKey();
   const setStatus = useSetStatus(application);
   const isEnabled = application.status === "enabled";
@@ -151,11 +162,7 @@ function Actions({ application, open }: ActionsProps) {
       <ButtonLink icon={CircleHelp} href={`/why?application=${application.id}`}>
         Check access
       </ButtonLink>
-      {may("application:update") && (
-        <Button icon={RotateCw} onClick={() => open("rotate")}>
-          Rotate key
-        </Button>
-      )}
+      {may("application:update") && rotateButton}
       <Menu
         trigger={<IconButton icon={Ellipsis} label="More actions" />}
         groups={[

@@ -1,5 +1,5 @@
 import { Ban, CircleCheck, RefreshCw, Trash2 } from "lucide-react";
-import { Suspense, useState } from "react";
+import { type ComponentProps, useState } from "react";
 import type { Application } from "../../../gen/latchkey/v1/application_service_pb.js";
 import type { BulkItem, BulkResult } from "../bulk/run-bulk.js";
 import { SelectionBar } from "../bulk/selection-bar.js";
@@ -7,7 +7,7 @@ import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { Button } from "../ui/buttons.js";
 import { formatNumber } from "../ui/count.js";
 import { useAction, useRefresh } from "../ui/hooks.js";
-import { lazyComponent } from "../ui/lazy.js";
+import { lazyComponent, OpenButton } from "../ui/lazy.js";
 import { Problem } from "../ui/page.js";
 import type { Status } from "./application-dialogs.js";
 import { pageSize } from "./application-query.js";
@@ -58,38 +58,32 @@ export function BulkActions({ selected, total, onSelect, onSelectAll }: BulkActi
         )}
         {may("application:update") && (
           <>
-            <Button
-              size="small"
-              icon={Ban}
-              disabled={!has("enabled")}
-              onClick={() => setAction("disable")}
-            >
+            <ActionButton icon={Ban} disabled={!has("enabled")} onOpen={() => setAction("disable")}>
               Disable
-            </Button>
-            <Button
-              size="small"
+            </ActionButton>
+            <ActionButton
               icon={CircleCheck}
               disabled={!has("disabled")}
-              onClick={() => setAction("enable")}
+              onOpen={() => setAction("enable")}
             >
               Enable
-            </Button>
-            <Button size="small" icon={RefreshCw} onClick={() => setAction("rotate")}>
+            </ActionButton>
+            <ActionButton icon={RefreshCw} onOpen={() => setAction("rotate")}>
               Rotate keys
-            </Button>
+            </ActionButton>
           </>
         )}
         {may("application:delete") && (
-          <Button size="small" tone="danger" icon={Trash2} onClick={() => setAction("delete")}>
+          <ActionButton tone="danger" icon={Trash2} onOpen={() => setAction("delete")}>
             Delete
-          </Button>
+          </ActionButton>
         )}
       </SelectionBar>
-      {action && (
-        <Suspense>
-          <BulkActionDialog action={action} selected={selected} onClose={close} />
-        </Suspense>
-      )}
+      {action && <BulkActionDialog action={action} selected={selected} onClose={close} />}
     </>
   );
+}
+
+function ActionButton(props: Omit<ComponentProps<typeof OpenButton>, "script">) {
+  return <OpenButton {...props} script={BulkActionDialog} size="small" />;
 }

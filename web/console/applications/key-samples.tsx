@@ -3,7 +3,6 @@ import { createSamples } from "../../../src/contract/samples/samples.js";
 import { keyHeader } from "../../common/key-header.js";
 import { serviceUrl } from "../sign-in/connection.js";
 import { CodeTabs } from "../ui/code.js";
-import "./key-samples.css";
 
 /** The first call with a new key. The key is in a variable, so that it does not end up in source code. */
 export default function KeySamples({ application }: { readonly application: Application }) {

@@ -6,7 +6,6 @@ import { LeaveGuard } from "../ui/leave-guard.js";
 import { BulkResults, failedOf, succeededOf } from "./bulk-results.js";
 import { type Act, type BulkItem, type BulkResult, runBulk } from "./run-bulk.js";
 import { useUnstoredKeys } from "./unstored-keys.js";
-import "./bulk.css";
 
 interface BulkDialogProps<Item extends BulkItem> {
   readonly title: string;

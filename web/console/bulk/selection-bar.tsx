@@ -2,7 +2,6 @@ import { X } from "lucide-react";
 import type { ReactNode } from "react";
 import { IconButton } from "../ui/buttons.js";
 import { formatNumber } from "../ui/count.js";
-import "./bulk.css";
 
 interface SelectionBarProps {
   readonly count: number;

@@ -2,7 +2,6 @@ import { Button } from "../ui/buttons.js";
 import { Dialog } from "../ui/dialog.js";
 import { BulkResults } from "./bulk-results.js";
 import type { BulkResult } from "./run-bulk.js";
-import "./bulk.css";
 
 interface UnstoredKeysDialogProps {
   readonly results: readonly BulkResult[];

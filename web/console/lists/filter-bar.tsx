@@ -4,7 +4,6 @@ import { Button } from "../ui/buttons.js";
 import { LoadOnClick, lazyComponent } from "../ui/lazy.js";
 import type { Filter } from "./filters.js";
 import type { ChangeOptions, ChangeParams } from "./list-params.js";
-import "./lists.css";
 
 const FilterPopover = lazyComponent(() => import("./filter-popover.js"));
 
@@ -30,6 +29,7 @@ export function FilterBar<Name extends string>(props: FilterBarProps<Name>) {
     <search className="filter-area">
       <div className="filter-bar">
         <LoadOnClick
+          script={FilterPopover}
           popup="dialog"
           button={(props) => <FilterButton {...props} ref={filterButton} />}
         >

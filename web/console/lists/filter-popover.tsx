@@ -11,10 +11,10 @@ interface FilterPopoverProps {
   onChange(name: string, value: string, options?: ChangeOptions): void;
 }
 
-/** The fields of all filters. Open when it is mounted. */
+/** The fields of all filters. It is open when it is mounted. */
 export default function FilterPopover({ trigger, filters, values, onChange }: FilterPopoverProps) {
   return (
-    <Popover opensOnMount title="Filters" trigger={trigger}>
+    <Popover title="Filters" trigger={trigger}>
       <div className="filter-fields">
         <Suspense fallback={<p className="muted">Loading…</p>}>
           {filters.map(({ name, label, field }) => (

@@ -1,7 +1,6 @@
 import type { ReactNode } from "react";
 import { Button } from "../ui/buttons.js";
 import { countOf, formatNumber } from "../ui/count.js";
-import "./lists.css";
 
 interface ListSummaryProps {
   /** How many there are. Empty while that is not known. */

@@ -12,7 +12,6 @@ import { Skeleton } from "../ui/display.js";
 import { Page, Problem } from "../ui/page.js";
 import { GettingStarted, GuardCard, useOwnApplications } from "./getting-started.js";
 import { ServiceHealth } from "./service-health.js";
-import "./overview.css";
 
 const refetchInterval = 10_000;
 

@@ -4,7 +4,6 @@ import { Combobox } from "../ui/combobox.js";
 import type { FieldText } from "../ui/fields.js";
 import { toSuggestion, useKnownPermissions } from "./known-permissions.js";
 import type { RuleKind } from "./rule-list.js";
-import "./rules.css";
 
 interface PermissionInputProps extends FieldText {
   /** Suggests the permissions that it may hold. Other names can be entered too. */

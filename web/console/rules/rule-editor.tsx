@@ -1,12 +1,10 @@
 import { Plus } from "lucide-react";
 import { Suspense, useRef, useState } from "react";
 import type { AccessRule } from "../../../gen/latchkey/v1/access_rule_pb.js";
-import { Button } from "../ui/buttons.js";
-import { lazyComponent } from "../ui/lazy.js";
+import { lazyComponent, OpenButton } from "../ui/lazy.js";
 import { ErrorBoundary } from "../ui/page.js";
 import type { FieldErrors } from "../validation/validate.js";
 import { createRuleIds, duplicateOf, newRule, type RuleKind } from "./rule-list.js";
-import "./rules.css";
 
 const SortableRules = lazyComponent(() => import("./sortable-rules.js"));
 
@@ -36,10 +34,10 @@ export function RuleEditor({ rules, onChange, kind, errors }: RuleEditorProps) {
 
   return (
     <div className="rule-editor">
-      {rules.length === 0 ? (
-        <p className="muted">No rules yet.</p>
-      ) : (
-        <ErrorBoundary fallback={<RulesNotShown />}>
+      <ErrorBoundary fallback={<RulesNotShown />}>
+        {rules.length === 0 ? (
+          <p className="muted">No rules yet.</p>
+        ) : (
           <Suspense fallback={<p className="muted">Loading…</p>}>
             <SortableRules
               rules={rules}
@@ -52,21 +50,26 @@ export function RuleEditor({ rules, onChange, kind, errors }: RuleEditorProps) {
               onRemove={remove}
             />
           </Suspense>
-        </ErrorBoundary>
-      )}
-      {errors.rules && <p className="field-error">{errors.rules.join(" · ")}</p>}
-      <div>
-        <Button ref={addButton} icon={Plus} onClick={() => add(newRule(kind, rules))}>
-          Add rule
-        </Button>
-      </div>
+        )}
+        {errors.rules && <p className="field-error">{errors.rules.join(" · ")}</p>}
+        <div>
+          <OpenButton
+            script={SortableRules}
+            ref={addButton}
+            icon={Plus}
+            onOpen={() => add(newRule(kind, rules))}
+          >
+            Add rule
+          </OpenButton>
+        </div>
+      </ErrorBoundary>
     </div>
   );
 }
 
 function RulesNotShown() {
   return (
-    <p className="field-error">
+    <p role="alert" className="field-error">
       The rules cannot be shown. Save your other changes, then reload the page.
     </p>
   );

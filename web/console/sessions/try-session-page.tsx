@@ -12,7 +12,6 @@ import { GrantOptions } from "./try/grant-options.js";
 import { SessionCard } from "./try/session-card.js";
 import { StepCard, StepForm } from "./try/step-card.js";
 import { useDemo } from "./try/use-demo.js";
-import "./try/try.css";
 
 /** The lifecycle of a session, step by step, with real calls. */
 export default function TrySessionPage() {

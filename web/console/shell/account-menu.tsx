@@ -16,7 +16,7 @@ interface AccountMenuProps {
   openShortcuts(): void;
 }
 
-/** Theme, own id, shortcuts and sign-out. Open when it is mounted. */
+/** Theme, own id, shortcuts and sign-out. It is open when it is mounted. */
 export default function AccountMenu({ trigger, openShortcuts }: AccountMenuProps) {
   const { me, signOut } = useSignedInKey();
   const theme = useSyncExternalStore(onThemeChange, chosenTheme);

@@ -12,8 +12,9 @@ import { Link, useLocation } from "wouter";
 import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { IconButton, iconSize } from "../ui/buttons.js";
 import { Kbd, Logo } from "../ui/display.js";
-import { LoadOnClick, lazyComponent, preload } from "../ui/lazy.js";
+import { LoadOnClick, lazyComponent } from "../ui/lazy.js";
 import { ErrorBoundary } from "../ui/page.js";
+import { preload } from "../ui/preload.js";
 import { pageAt, sectionsFor } from "./pages.js";
 import { modifierKey, useShortcuts } from "./shortcuts.js";
 
@@ -138,7 +139,7 @@ function Pages() {
 
 function Account({ openShortcuts }: Pick<SidebarProps, "openShortcuts">) {
   return (
-    <LoadOnClick popup="menu" button={(props) => <AccountButton {...props} />}>
+    <LoadOnClick script={AccountMenu} popup="menu" button={(props) => <AccountButton {...props} />}>
       <AccountMenu trigger={<AccountButton />} openShortcuts={openShortcuts} />
     </LoadOnClick>
   );
@@ -151,7 +152,7 @@ interface AccountButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
 function AccountButton(props: AccountButtonProps) {
   const { me } = useSignedInKey();
   return (
-    <button {...props} type="button" className="account-button" aria-haspopup="menu">
+    <button {...props} type="button" className="account-button">
       <span className="visually-hidden">Account:</span>
       <span className="avatar" aria-hidden>
         {[...me.name][0]?.toUpperCase()}

@@ -22,6 +22,7 @@ export function Button({
   size = "medium",
   icon: Icon,
   isBusy = false,
+  "aria-busy": ariaBusy = isBusy,
   disabled,
   type = "button",
   children,
@@ -34,7 +35,7 @@ export function Button({
       className="button"
       data-tone={tone}
       data-size={size}
-      aria-busy={isBusy || undefined}
+      aria-busy={ariaBusy || undefined}
       disabled={disabled || isBusy}
     >
       {Icon && <Icon size={iconSize} aria-hidden />}

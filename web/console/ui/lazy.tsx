@@ -5,95 +5,99 @@ import {
   lazy,
   type ReactElement,
   type ReactNode,
-  Suspense,
+  useEffect,
+  useRef,
   useState,
 } from "react";
-import { callTimeoutMs, retryDelayMs, setOutage } from "./outage.js";
+import { Button } from "./buttons.js";
+import { createLoader } from "./preload.js";
+import { toast } from "./toast.js";
 
-// biome-ignore lint/suspicious/noExplicitAny: pages have different props.
+// biome-ignore lint/suspicious/noExplicitAny: components have different props.
 type AnyComponent = ComponentType<any>;
-type Load<Component extends AnyComponent> = () => Promise<{ readonly default: Component }>;
 
-const loads = new Set<() => Promise<unknown>>();
-let isPreloading = false;
-
-/** Registers a script for `preload`, and returns its loader. */
-export function preloadable<Script>(load: () => Promise<Script>): () => Promise<Script> {
-  loads.add(load);
-  if (isPreloading) {
-    preloadOne(load);
-  }
-  return load;
-}
-
-/** Loads all scripts, and those that they register, so that the console works during an outage. */
-export function preload(): void {
-  isPreloading = true;
-  loads.forEach(preloadOne);
-}
-
-function preloadOne(load: () => Promise<unknown>): void {
-  // Its first use retries.
-  load().catch(() => undefined);
+/** The script of a component. */
+interface LazyScript {
+  isLoaded(): boolean;
+  load(): Promise<unknown>;
 }
 
 /** A page or a part of it whose script is loaded when it is first shown, or by `preload`. */
 export function lazyComponent<Component extends AnyComponent>(
-  load: Load<Component>,
-): ComponentType<ComponentProps<Component>> {
+  load: () => Promise<{ readonly default: Component }>,
+): ComponentType<ComponentProps<Component>> & LazyScript {
   let loaded: Component | undefined;
-  const loadOnce = preloadable(async () => {
+  const loader = createLoader(async () => {
     const script = await load();
     loaded = script.default;
     return script;
   });
-  const Pending = lazy(() => loadWithRetry(loadOnce));
-  return function LazyComponent(props) {
+  const Pending = lazy(loader);
+  function LazyComponent(props: ComponentProps<Component>) {
     // A loaded one is shown without a fallback. The choice stays, because a change would reset its state.
     const [Chosen] = useState<AnyComponent>(() => loaded ?? Pending);
     return <Chosen {...props} />;
-  };
+  }
+  return Object.assign(LazyComponent, { isLoaded: () => loaded !== undefined, load: loader });
+}
+
+/** Loads a script before `open` is called. If it cannot be loaded, a message says so. */
+function useOpen(script: LazyScript, open: () => void) {
+  const [isLoading, setIsLoading] = useState(false);
+  const latest = useRef(open);
+  useEffect(() => {
+    latest.current = open;
+  });
+
+  async function load(): Promise<void> {
+    setIsLoading(true);
+    try {
+      await script.load();
+      latest.current();
+    } catch {
+      toast({
+        title: "This cannot be shown",
+        description: "The service may have been updated. Save your changes and reload the page.",
+        tone: "danger",
+      });
+    } finally {
+      setIsLoading(false);
+    }
+  }
+
+  return { isLoading, run: () => (script.isLoaded() ? open() : void load()) };
+}
+
+interface OpenButtonProps extends Omit<ComponentProps<typeof Button>, "onClick"> {
+  readonly script: LazyScript;
+  onOpen(): void;
+}
+
+/** A button that shows a lazy component. It keeps the focus until the script is loaded. */
+export function OpenButton({ script, onOpen, ...button }: OpenButtonProps) {
+  const { isLoading, run } = useOpen(script, onOpen);
+  return <Button {...button} aria-busy={isLoading} onClick={run} />;
 }
 
 interface LoadOnClickProps {
-  /** The button until its menu or popover, which has the same button, is loaded. */
+  readonly script: LazyScript;
+  /** The button until its menu or popover, which has the same button, is opened. */
   button(props: ButtonHTMLAttributes<HTMLButtonElement>): ReactElement;
   readonly popup: "menu" | "dialog";
-  /** A lazy component that is open when it is mounted. */
+  /** The component of the script. It is open when it is mounted. */
   readonly children: ReactNode;
 }
 
 /** A button whose menu or popover is loaded when it is first opened. */
-export function LoadOnClick({ button, popup, children }: LoadOnClickProps) {
-  const [isWanted, setIsWanted] = useState(false);
-  const closed = button({
-    "aria-haspopup": popup,
-    "aria-expanded": false,
-    onClick: () => setIsWanted(true),
-  });
-  return isWanted ? <Suspense fallback={closed}>{children}</Suspense> : closed;
-}
-
-/** Retries while the service is unreachable. If it is reachable and has no such script, the load fails. */
-async function loadWithRetry<Component extends AnyComponent>(load: Load<Component>) {
-  for (let isServiceUp = false; ; ) {
-    try {
-      return await load();
-    } catch (reason) {
-      if (isServiceUp) {
-        throw reason;
-      }
-    }
-    isServiceUp = await fetch(location.pathname, {
-      method: "HEAD",
-      signal: AbortSignal.timeout(callTimeoutMs),
-    }).then(
-      ({ ok }) => ok,
-      () => false,
-    );
-    setOutage(isServiceUp ? undefined : "unreachable");
-    if (!isServiceUp) {
-      await new Promise((resolve) => setTimeout(resolve, retryDelayMs));
-    }
-  }
+export function LoadOnClick({ script, button, popup, children }: LoadOnClickProps) {
+  const [isOpened, setIsOpened] = useState(false);
+  const { isLoading, run } = useOpen(script, () => setIsOpened(true));
+  return isOpened
+    ? children
+    : button({
+        "aria-haspopup": popup,
+        "aria-expanded": false,
+        "aria-busy": isLoading,
+        onClick: run,
+      });
 }

@@ -7,15 +7,16 @@ interface PopoverProps {
   readonly trigger: ReactElement;
   readonly title: string;
   readonly children: ReactNode;
-  /** Opens it when it is mounted. */
-  readonly opensOnMount?: boolean;
 }
 
-/** A small panel beside a button, for example for filters. Escape and a click outside close it. */
-export function Popover({ trigger, title, children, opensOnMount = false }: PopoverProps) {
+/**
+ * A small panel beside a button, for example for filters. It is open when it is mounted. Escape and
+ * a click outside close it.
+ */
+export function Popover({ trigger, title, children }: PopoverProps) {
   // It takes the focus only when it opens after it was mounted.
   const [isOpen, setIsOpen] = useState(false);
-  useEffect(() => setIsOpen(opensOnMount), [opensOnMount]);
+  useEffect(() => setIsOpen(true), []);
   return (
     <Ark.Root
       open={isOpen}

@@ -1,17 +1,17 @@
 import { copy } from "../../common/clipboard.js";
-import type * as toaster from "./toaster.js";
+import { createLoader } from "./preload.js";
+import type { ToastOptions } from "./toaster.js";
 
-let loading: Promise<typeof toaster> | undefined;
+const loadToaster = createLoader(() => import("./toaster.js"));
 
 /** Confirms an action with a short message that disappears by itself. */
-export function toast(options: toaster.ToastOptions): void {
-  loading ??= import("./toaster.js");
-  void loading.then(({ showToast }) => showToast(options));
+export function toast(options: ToastOptions): void {
+  void loadToaster().then(({ showToast }) => showToast(options));
 }
 
 /** Removes all messages, so that nobody undoes an action of another key. */
 export function dismissToasts(): void {
-  void loading?.then(({ dismissAll }) => dismissAll());
+  void loadToaster().then(({ dismissAll }) => dismissAll());
 }
 
 /** Copies text to the clipboard and confirms it with a toast. */

@@ -2,7 +2,7 @@ import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { useEffect, useMemo, useState, useSyncExternalStore } from "react";
 import type { ApplicationType, Grants } from "../../../src/contract/grants.js";
 import { inWords } from "../../common/words.js";
-import { preloadable } from "../ui/lazy.js";
+import { createLoader } from "../ui/preload.js";
 import type * as validate from "./validate.js";
 import type { FieldErrors } from "./validate.js";
 
@@ -34,7 +34,7 @@ export function useGrantErrors(type: ApplicationType, grants: Grants): FieldErro
 let loaded: Validation | undefined;
 const listeners = new Set<() => void>();
 
-const loadValidation = preloadable(async () => {
+const loadValidation = createLoader(async () => {
   loaded = await import("./validate.js");
   for (const listener of listeners) {
     listener();

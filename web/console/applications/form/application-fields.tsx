@@ -12,7 +12,6 @@ import type { ApplicationForm } from "./application-form.js";
 import { type Draft, type DraftField, fieldName, parseLines } from "./draft.js";
 import { ExpiryField } from "./expiry-field.js";
 import { MetadataField } from "./metadata-field.js";
-import "./form.css";
 
 export interface FieldsProps {
   readonly form: ApplicationForm;

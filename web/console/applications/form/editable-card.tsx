@@ -1,10 +1,9 @@
 import { Pencil } from "lucide-react";
-import { type ReactNode, Suspense, useEffect, useRef } from "react";
+import { type ReactNode, useEffect, useRef } from "react";
 import type { Application } from "../../../../gen/latchkey/v1/application_service_pb.js";
 import { useSignedInKey } from "../../sign-in/signed-in-key.js";
-import { Button } from "../../ui/buttons.js";
 import { Card } from "../../ui/display.js";
-import { lazyComponent } from "../../ui/lazy.js";
+import { lazyComponent, OpenButton } from "../../ui/lazy.js";
 import type { Section } from "./section-form.js";
 
 const SectionForm = lazyComponent(() => import("./section-form.js"));
@@ -43,27 +42,26 @@ export function EditableCard({ label, application, editing, children }: Editable
       actions={
         section === undefined &&
         may("application:update") && (
-          <Button
+          <OpenButton
+            script={SectionForm}
             ref={editButton}
             tone="quiet"
             size="small"
             icon={Pencil}
             aria-label={`Edit ${label.toLowerCase()}`}
-            onClick={() => setSection(label)}
+            onOpen={() => setSection(label)}
           >
             Edit
-          </Button>
+          </OpenButton>
         )
       }
     >
       {isEditing ? (
-        <Suspense fallback={children}>
-          <SectionForm
-            label={label}
-            application={application}
-            onClose={() => setSection(undefined)}
-          />
-        </Suspense>
+        <SectionForm
+          label={label}
+          application={application}
+          onClose={() => setSection(undefined)}
+        />
       ) : (
         children
       )}

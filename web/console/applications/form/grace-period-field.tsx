@@ -8,7 +8,6 @@ import { TextField } from "../../ui/fields.js";
 import { RadioGroup } from "../../ui/radio-group.js";
 import { Select } from "../../ui/select.js";
 import { useFieldErrors } from "../../validation/field-errors.js";
-import "./form.css";
 
 const units = { minutes: minuteMs, hours: hourMs, days: dayMs } as const;
 type Unit = keyof typeof units;
