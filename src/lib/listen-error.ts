@@ -9,8 +9,8 @@ interface ListenTarget {
 
 /** Explains why listening failed and how to fix it. */
 export function explainListenError(error: NodeJS.ErrnoException, target: ListenTarget): Error {
-  const { host = "*", port, names } = target;
-  const address = formatHostPort(host, port);
+  const { host, port, names } = target;
+  const address = host === undefined ? `port ${port}` : formatHostPort(host, port);
   switch (error.code) {
     case "EADDRINUSE":
       return new Error(
