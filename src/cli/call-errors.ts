@@ -134,17 +134,25 @@ function toConnectionError(error: ConnectError, url: string): CommandError {
       return new CommandError(
         describeUnreachable(error, url),
         "unreachable",
-        `Start the service with ${latchkey("serve")}, or pass another URL with --url, LATCHKEY_URL or a profile.`,
+        usesWrongProtocol(error)
+          ? undefined
+          : `Start the service with ${latchkey("serve")}, or pass another URL with --url, LATCHKEY_URL or a profile.`,
       );
   }
 }
 
-function describeUnreachable({ rawMessage }: ConnectError, url: string): string {
+function describeUnreachable(error: ConnectError, url: string): string {
+  const { rawMessage } = error;
   if (rawMessage.includes("ECONNREFUSED")) {
     return `${url} is unreachable: no service is listening there.`;
   }
-  if (rawMessage.includes("wrong version number")) {
+  if (usesWrongProtocol(error)) {
     return `${url} does not use TLS: pass the URL with http instead of https.`;
   }
   return `${url} is unreachable or is not a Latchkey service: ${rawMessage}`;
+}
+
+/** Whether OpenSSL received plain HTTP. */
+function usesWrongProtocol({ rawMessage }: ConnectError): boolean {
+  return rawMessage.includes("wrong version number");
 }

@@ -15,13 +15,23 @@ import {
 } from "./options.js";
 import { optionalSettings, storeSettings, withSettings } from "./settings.js";
 
-/** Commander suggests a similar option for `serve --prot 80`, but not for `serve --prot=80` or before a subcommand. */
+/**
+ * Commander suggests a similar option for `serve --prot 80`, but not for `serve --prot=80`, before a
+ * subcommand, or if another option is missing.
+ */
 class LatchkeyCommand extends Command {
   override createCommand(name?: string): Command {
     return new LatchkeyCommand(name);
   }
 
   override error(message: string, options?: ErrorOptions): never {
+    if (message.startsWith("error: required option")) {
+      // The missing option may be mistyped.
+      const mistyped = this.args.find((word) => word.startsWith("--"))?.replace(/=.*/s, "");
+      if (mistyped !== undefined && mistyped !== "--") {
+        reportUnknown(this, mistyped, longOptions(this));
+      }
+    }
     const [, flag, value] = /^error: unknown option '(--[^=']+)(=.*)?'/s.exec(message) ?? [];
     if (flag === undefined || (value === undefined && this.commands.length === 0)) {
       return super.error(message, options);

@@ -98,6 +98,13 @@ describe("a failing command", () => {
     ],
     ["an empty argument", ["apps", "get", ""], {}, 2, "application must not be empty."],
     ["an empty external id", ["apps", "get", "external:"], {}, 2, "external id after external:."],
+    [
+      "a mistyped option beside a missing one",
+      ["apps", "create", "Reports", "--permision=a:b"],
+      {},
+      2,
+      "(Did you mean --permission?)",
+    ],
     ["an unknown profile", ["whoami", "--profile", "x"], {}, 5, 'No profile is named "x"'],
   ])("prints one line and sets the exit code for %s", async (_, args, environment, code, line) => {
     const result = await cli.run(args, { environment: { ...adminEnvironment(), ...environment } });
@@ -178,7 +185,7 @@ describe("a failing command", () => {
     const environment = { LATCHKEY_URL: url, LATCHKEY_KEY: service.firstKey };
     expect(await cli.run(["whoami"], { environment })).toMatchObject({
       code: 7,
-      stderr: expect.stringContaining(`${url} does not use TLS: pass the URL with http`),
+      stderr: `latchkey: ${url} does not use TLS: pass the URL with http instead of https.\n`,
     });
   });
 
