@@ -155,12 +155,26 @@ async function followEvents(flags: EventFlags, context: ClientContext): Promise<
   const { output } = context;
   const printer = createEventPrinter(context);
   let resumeToken: string | undefined;
+  let isConnected = true;
+
+  /** Several attempts to reconnect may fail. */
+  function reportLoss(message: string): void {
+    if (isConnected) {
+      isConnected = false;
+      output.warn(message);
+    }
+  }
+
   for (let pause = minReconnectDelay; ; pause = nextReconnectDelay(pause)) {
     try {
       for await (const message of watchEvents(flags, context, resumeToken)) {
         if (resumeToken === undefined) {
           printer.showHeader();
           await showPastEvents(flags, context, printer.show);
+        }
+        if (!isConnected) {
+          isConnected = true;
+          output.warn("Reconnected.");
         }
         resumeToken = message.resumeToken;
         pause = minReconnectDelay;
@@ -169,14 +183,14 @@ async function followEvents(flags: EventFlags, context: ClientContext): Promise<
         }
         message.events.forEach(printer.show);
       }
-      output.warn("The service closed the connection. Reconnecting.");
+      reportLoss("The service closed the connection. Reconnecting.");
     } catch (error) {
       const isPermanent = error instanceof ConnectError && permanentCodes.has(error.code);
       if (isPermanent || resumeToken === undefined) {
         throw error;
       }
       const { message } = toCommandError(error, context.connection) as Error;
-      output.warn(`Connection lost. Reconnecting. (${message})`);
+      reportLoss(`Connection lost. Reconnecting. (${message})`);
     }
     await sleep(pause);
   }

@@ -45,7 +45,7 @@ describe("events", () => {
     follow.child.stdout?.destroy();
     await callRest(`/applications/${backendId()}/disable`, "POST");
     expect(await follow.ended()).toBe(0);
-    expect(follow.output.stderr).toMatch(/^Connection lost\. Reconnecting\. .*\n$/);
+    expect(follow.output.stderr).toMatch(/^Connection lost\. Reconnecting\. .*\nReconnected\.\n$/);
     await callRest(`/applications/${backendId()}/enable`, "POST");
   });
 
