@@ -32,7 +32,11 @@ export function fieldOptions(command: Command): Command {
       "pair for your own use; may be repeated; an update replaces all pairs",
       collectPair,
     )
-    .option("--expires <time>", "expiry: a time, or a duration such as 30d", futureTime)
+    .option(
+      "--expires <time>",
+      "when it expires and is deleted: a time, or a duration such as 30d",
+      futureTime,
+    )
     .option(
       "--allowed-origin <origin>",
       "web origin that may use its keys; may be repeated",
