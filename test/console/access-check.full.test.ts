@@ -159,7 +159,7 @@ describeInBrowser("console access check page", (browser) => {
     await check("token:read", "/pci/");
     await decision().getByText("Denied: disabled").waitFor();
     await page.getByText("The key is refused before its rules are evaluated.").waitFor();
-    await expectEventually(() => new URL(page.url()).search, `?application=${id}`);
+    await expectEventually(() => new URL(page.url()).searchParams.get("application"), id);
     expect((await readOutcomes())[2]).toMatch(/^Decides/);
     await expectEventually(() => sample().innerText(), "nothing");
   });
@@ -235,6 +235,8 @@ describeInBrowser("console access check page", (browser) => {
     const refused = decision().getByText("Denied: address not allowed");
     const allowed = decision().getByText("Allowed (mask)");
     await refused.waitFor();
+    const hint = page.getByText("Fill in Address to see the decision");
+    await hint.waitFor();
     for (const [address, expected] of [
       ["203.0.113.7", allowed],
       ["203.0.114.7", refused],
@@ -245,15 +247,28 @@ describeInBrowser("console access check page", (browser) => {
       await page.getByLabel("Address").fill(address);
       await expected.waitFor();
     }
-    await expectEventually(() => new URL(page.url()).search, `?application=${id}`);
+    await hint.waitFor({ state: "detached" });
+    await page.getByLabel("Token ID").fill("card-4242");
+    const search = new URLSearchParams({
+      application: id,
+      ...{ permission: "token:create", token: "card-4242", address: "203.0.113.256" },
+    });
+    await expectEventually(() => new URL(page.url()).search, `?${search}`);
+    search.set("address", "203.0.113.7");
+    const shared = await open(`/why?${search}`);
+    await shared.page.getByText("Allowed (mask)").first().waitFor();
+    expect(await shared.page.getByLabel("Token ID").inputValue()).toBe("card-4242");
+    expect(shared.faults).toEqual([]);
   });
 
-  it("does not put a key pasted as a session id in the URL", async () => {
+  it("does not put a key pasted into another field in the URL", async () => {
     await page.getByRole("radio", { name: "A session" }).check();
     await page.getByLabel("Session ID").fill(root.key);
+    await page.getByLabel("Token ID").fill(root.key);
     await check("token:read");
     await page.getByText("Enter a session ID, not a key.").waitFor();
-    await expectEventually(() => new URL(page.url()).search, "");
+    await expectEventually(() => new URL(page.url()).search, "?permission=token%3Aread");
+    await page.getByLabel("Token ID").fill("");
   });
 
   it("reports unknown and expired keys", async () => {

@@ -9,6 +9,7 @@ import {
   type CheckAccessRequest,
   CheckAccessRequestSchema,
 } from "../../../gen/latchkey/v1/access_service_pb.js";
+import { mayContainKey } from "../../../src/contract/key-text.js";
 import { isId } from "../../../src/lib/uuid-text.js";
 import { useKnownPermissions, usePermissionSuggestions } from "../rules/known-permissions.js";
 import { useSignedInKey } from "../sign-in/signed-in-key.js";
@@ -28,22 +29,23 @@ export default function AccessCheckPage() {
   const { may } = useSignedInKey();
   const [params, setParams] = useSearchParams();
   const [chosen, setChosen] = useState(() => firstChoice(params, may));
+  const [query, setQuery] = useState(() => queryIn(params));
   const search = params.toString();
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only another URL, for example of a link in the menu, replaces the subject.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only another URL, for example of a link in the menu, replaces the form.
   useEffect(() => {
-    if (search !== new URLSearchParams(queryStringOf(chosen)).toString()) {
-      choose(firstChoice(params, may));
+    if (search !== new URLSearchParams(paramsOf(chosen, query)).toString()) {
+      change(firstChoice(params, may), queryIn(params));
     }
   }, [search]);
-  const [query, setQuery] = useState(emptyQuery);
   const request = useMemo(() => requestOf(query, chosen.key), [query, chosen.key]);
   const found = useFieldErrors(CheckAccessRequestSchema, request);
   // A request without a key is not sent: the console decides about a chosen application itself.
   const { key: keyErrors, request: _withoutSubject, ...errors } = found;
 
-  function choose(next: ChosenSubject): void {
-    setChosen(next);
-    setParams(queryStringOf(next), { replace: true });
+  function change(nextChosen: ChosenSubject, nextQuery: AccessQuery): void {
+    setChosen(nextChosen);
+    setQuery(nextQuery);
+    setParams(paramsOf(nextChosen, nextQuery), { replace: true });
   }
 
   const isComplete = Object.keys(errors).length === 0 && query.permission !== "";
@@ -55,8 +57,12 @@ export default function AccessCheckPage() {
     >
       <div className="access-check">
         <Card label="Request" hasHeading={false}>
-          <SubjectChoice chosen={chosen} keyErrors={keyErrors} onChange={choose} />
-          <QueryFields query={query} errors={errors} onChange={setQuery} />
+          <SubjectChoice
+            chosen={chosen}
+            keyErrors={keyErrors}
+            onChange={(next) => change(next, query)}
+          />
+          <QueryFields query={query} errors={errors} onChange={(next) => change(chosen, next)} />
         </Card>
         <div className="access-check-decision">
           {isReady ? (
@@ -74,8 +80,16 @@ export default function AccessCheckPage() {
   );
 }
 
-/** A key never goes into the URL. */
-function queryStringOf({ by, applicationId, sessionId }: ChosenSubject): Record<string, string> {
+/** The form in the URL. A key never goes into it, whatever the field. */
+function paramsOf(chosen: ChosenSubject, query: AccessQuery): Record<string, string> {
+  const fields = queryFields.filter((name) => query[name] !== "" && !mayContainKey(query[name]));
+  return {
+    ...subjectParams(chosen),
+    ...Object.fromEntries(fields.map((name) => [name, query[name]])),
+  };
+}
+
+function subjectParams({ by, applicationId, sessionId }: ChosenSubject): Record<string, string> {
   if (by === "application" && isId(applicationId)) {
     return { application: applicationId };
   }
@@ -150,7 +164,7 @@ function QueryFields({ query, errors, onChange }: QueryFieldsProps) {
         onChoose={(permission) => onChange({ ...query, permission })}
       />
       <div className="access-check-pair">
-        {field("tokenId", "Token ID", "token.id", "card-4242")}
+        {field("token", "Token ID", "token.id", "card-4242")}
         {field("container", "Token container", "token.container", "/pci/")}
       </div>
       <div className="access-check-pair">
@@ -161,26 +175,20 @@ function QueryFields({ query, errors, onChange }: QueryFieldsProps) {
   );
 }
 
-/** The form state. Empty fields are left out of the request. */
-interface AccessQuery {
-  readonly permission: string;
-  readonly tokenId: string;
-  readonly container: string;
-  readonly origin: string;
-  readonly address: string;
+/** The fields of the form, by their names in the URL. Empty ones are left out of the request. */
+const queryFields = ["permission", "token", "container", "origin", "address"] as const;
+
+type AccessQuery = Readonly<Record<(typeof queryFields)[number], string>>;
+
+function queryIn(params: URLSearchParams): AccessQuery {
+  return Object.fromEntries(
+    queryFields.map((name) => [name, params.get(name) ?? ""]),
+  ) as AccessQuery;
 }
 
-const emptyQuery: AccessQuery = {
-  permission: "",
-  tokenId: "",
-  container: "",
-  origin: "",
-  address: "",
-};
-
 function requestOf(query: AccessQuery, key: string): CheckAccessRequest {
-  const { permission, tokenId, container, origin, address } = query;
-  const token = { ...given("id", tokenId), ...given("container", container) };
+  const { permission, container, origin, address } = query;
+  const token = { ...given("id", query.token), ...given("container", container) };
   return create(CheckAccessRequestSchema, {
     key,
     permission,

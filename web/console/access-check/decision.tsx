@@ -46,6 +46,7 @@ export function DecisionDetails({ request, subject, actual }: DecisionDetailsPro
     <>
       <SubjectName subject={subject} />
       <DecisionSummary decision={decision} />
+      <MissingSource reason={decision.reason} request={request} />
       {!actual && <Caveats subject={subject} />}
       <Card label="Evaluation">
         {isDeniedBeforeRules(decision.reason) && (
@@ -93,6 +94,26 @@ function SubjectName({ subject: { application, session } }: { readonly subject: 
 
 export function SampleForDecision({ decision }: { readonly decision: AccessDecision }) {
   return <SampleToken transform={decision.allowed ? decision.transform : undefined} />;
+}
+
+interface MissingSourceProps {
+  readonly reason: string | undefined;
+  readonly request: Pick<CheckAccessRequest, "origin" | "address">;
+}
+
+/** A restricted key is denied while the source of the request is not given. */
+function MissingSource({ reason, request: { origin, address } }: MissingSourceProps) {
+  const field =
+    reason === "address_not_allowed" && address === undefined
+      ? "Address"
+      : reason === "origin_not_allowed" && origin === undefined
+        ? "Origin"
+        : undefined;
+  return field === undefined ? null : (
+    <p className="hint">
+      Fill in <strong>{field}</strong> to see the decision for a request from there.
+    </p>
+  );
 }
 
 /** Limits of the preview. */
