@@ -113,12 +113,20 @@ describeInBrowser("console shell", (browser) => {
     await search.fill("older shop");
     await page.getByText("Applications: Too many.").waitFor();
     await page.unroute("**/ListApplications");
+    await search.fill("rotate");
+    await page.getByRole("option", { name: "Rotate key: Web shop" }).waitFor();
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog", { name: /^Rotate/ }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Control+k");
     await search.fill("my key");
     await page.getByRole("option", { name: "My key" }).click();
     await page.getByRole("heading", { level: 1, name: "My key" }).waitFor();
     await page.getByRole("button", { name: "Search" }).click();
     await search.fill("check access");
     await page.getByRole("option", { name: "Why?" }).waitFor();
+    // No application is shown here.
+    await expectEventually(() => page.getByRole("option").count(), 1);
     await search.fill("theme dark");
     await page.keyboard.press("Enter");
     await expectEventually(() => colorScheme(page), "dark");

@@ -12,18 +12,19 @@ import {
 } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { flushSync } from "react-dom";
-import { useLocation } from "wouter";
+import { Link, useLocation } from "wouter";
 import {
   type Application,
   ApplicationService,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { isId } from "../../../src/lib/uuid-text.js";
 import { RecentEvents } from "../activity/recent-events.js";
+import { usePageActions } from "../shell/page-actions.js";
 import { useSignedInKey } from "../sign-in/signed-in-key.js";
-import { ButtonLink, IconButton } from "../ui/buttons.js";
+import { Button, ButtonLink, IconButton } from "../ui/buttons.js";
 import { EmptyState, Skeleton } from "../ui/display.js";
-import { lazyComponent, OpenButton } from "../ui/lazy.js";
-import { Menu } from "../ui/menu.js";
+import { lazyComponent, useOpen } from "../ui/lazy.js";
+import { Menu, type MenuAction } from "../ui/menu.js";
 import { NotAllowed, Page, Problem } from "../ui/page.js";
 import { copyText } from "../ui/toast.js";
 import { DeleteDialog, DisableDialog, reportFailure, useSetStatus } from "./application-dialogs.js";
@@ -58,9 +59,10 @@ function FoundApplication({ id }: ApplicationPageProps) {
   );
   const [section, setSection] = useState<Section>();
   const [dialog, setDialog] = useState<DialogName>();
+  const rotate = useOpen(RotateDialog, () => setDialog("rotate"));
   const [, navigate] = useLocation();
-  if (!isId(id) || (!application && error?.code === Code.NotFound)) {
-    return <ApplicationNotFound />;
+  if (!isId(id) || error?.code === Code.NotFound) {
+    return application ? <ApplicationDeleted {...application} /> : <ApplicationNotFound />;
   }
   if (!application) {
     return (
@@ -75,11 +77,6 @@ function FoundApplication({ id }: ApplicationPageProps) {
     navigate("/applications", { replace: true });
   }
 
-  const rotateButton = (text: string) => (
-    <OpenButton script={RotateDialog} icon={RotateCw} onOpen={() => setDialog("rotate")}>
-      {text}
-    </OpenButton>
-  );
   const sections = { application, editing: { section, setSection } };
   const dialogProps = { application, onClose: () => setDialog(undefined) };
   const dialogs: Readonly<Record<DialogName, ReactNode>> = {
@@ -100,18 +97,19 @@ function FoundApplication({ id }: ApplicationPageProps) {
       description={
         application.description && <p className="multiline">{application.description}</p>
       }
-      actions={
-        <Actions
-          application={application}
-          rotateButton={rotateButton("Rotate key")}
-          open={setDialog}
-        />
-      }
+      actions={<Actions application={application} rotate={rotate} open={setDialog} />}
     >
       <Problem error={error} />
       <div className="application">
         <div>
-          <ApplicationKeys application={application} createButton={rotateButton("Create a key")} />
+          <ApplicationKeys
+            application={application}
+            createButton={
+              <Button icon={RotateCw} aria-busy={rotate.isLoading} onClick={rotate.run}>
+                Create a key
+              </Button>
+            }
+          />
           <Permissions {...sections} />
           <ApplicationSessions application={application} />
           <RecentEvents target={id} size={6} />
@@ -123,6 +121,22 @@ function FoundApplication({ id }: ApplicationPageProps) {
         </div>
       </div>
       {dialog && dialogs[dialog]}
+    </Page>
+  );
+}
+
+/** Shown if somebody deletes the application while its page is open. */
+function ApplicationDeleted({ id, name }: Pick<Application, "id" | "name">) {
+  return (
+    <Page title={name} parents={parents}>
+      <EmptyState
+        icon={Trash2}
+        title="This application was deleted"
+        action={<ButtonLink href="/applications">Go to applications</ButtonLink>}
+      >
+        Its keys and the sessions that it opened or authorized no longer work.{" "}
+        <Link href={`/activity?target=${id}`}>See its activity</Link>
+      </EmptyState>
     </Page>
   );
 }
@@ -147,56 +161,59 @@ type DialogName = "rotate" | "disable" | "delete";
 
 interface ActionsProps {
   readonly application: Application;
-  readonly rotateButton: ReactNode;
+  readonly rotate: ReturnType<typeof useOpen>;
   open(dialog: DialogName): void;
 }
 
-/** The actions that the signed-in key may perform. */
-function Actions({ application, rotateButton, open }: ActionsProps) {
+/** The actions that the signed-in key may perform, as buttons, in a menu and in the palette. */
+function Actions({ application, rotate, open }: ActionsProps) {
+  const { id, name } = application;
   const { may } = useSignedInKey();
+  const [, navigate] = useLocation();
   const setStatus = useSetStatus(application);
   const isEnabled = application.status === "enabled";
+  const mayUpdate = may("application:update");
+  const checkAccess = `/why?application=${id}`;
+
+  const changes: readonly MenuAction[] = [
+    { label: "Copy ID", icon: Copy, onSelect: () => void copyText(id, "Application ID") },
+    ...(mayUpdate
+      ? [
+          isEnabled
+            ? { label: "Disable", icon: Ban, onSelect: () => open("disable") }
+            : {
+                label: "Enable",
+                icon: CircleCheck,
+                onSelect: () => void setStatus("enabled").catch(reportFailure),
+              },
+        ]
+      : []),
+  ];
+  const deletion: readonly MenuAction[] = may("application:delete")
+    ? [{ label: "Delete", icon: Trash2, tone: "danger", onSelect: () => open("delete") }]
+    : [];
+  usePageActions(
+    [
+      { label: "Check access", icon: CircleHelp, onSelect: () => navigate(checkAccess) },
+      ...(mayUpdate ? [{ label: "Rotate key", icon: RotateCw, onSelect: rotate.run }] : []),
+      ...changes,
+      ...deletion,
+    ].map(({ label, icon, onSelect }) => ({ label: `${label}: ${name}`, icon, run: onSelect })),
+  );
 
   return (
     <>
-      <ButtonLink icon={CircleHelp} href={`/why?application=${application.id}`}>
+      <ButtonLink icon={CircleHelp} href={checkAccess}>
         Check access
       </ButtonLink>
-      {may("application:update") && rotateButton}
+      {mayUpdate && (
+        <Button icon={RotateCw} aria-busy={rotate.isLoading} onClick={rotate.run}>
+          Rotate key
+        </Button>
+      )}
       <Menu
         trigger={<IconButton icon={Ellipsis} label="More actions" />}
-        groups={[
-          [
-            {
-              label: "Copy ID",
-              icon: Copy,
-              onSelect: () => void copyText(application.id, "Application ID"),
-            },
-            ...(may("application:update")
-              ? [
-                  isEnabled
-                    ? { label: "Disable", icon: Ban, onSelect: () => open("disable") }
-                    : {
-                        label: "Enable",
-                        icon: CircleCheck,
-                        onSelect: () => void setStatus("enabled").catch(reportFailure),
-                      },
-                ]
-              : []),
-          ],
-          ...(may("application:delete")
-            ? [
-                [
-                  {
-                    label: "Delete",
-                    icon: Trash2,
-                    tone: "danger" as const,
-                    onSelect: () => open("delete"),
-                  },
-                ],
-              ]
-            : []),
-        ]}
+        groups={[changes, deletion].filter((group) => group.length > 0)}
       />
     </>
   );

@@ -30,6 +30,7 @@ import { Badge, Kbd } from "../ui/display.js";
 import { copyText } from "../ui/toast.js";
 import { containsWords } from "../ui/words.js";
 import { themeNames } from "./account-menu.js";
+import { pageActions } from "./page-actions.js";
 import { pagesFor } from "./pages.js";
 
 interface PaletteProps {
@@ -207,6 +208,7 @@ function useCommands(openShortcuts: () => void): readonly Command[] {
         run: () => navigate(path),
       }),
     ),
+    ...pageActions().map(({ label, icon, run }) => action(label, icon, run)),
     ...(access.may("application:create")
       ? [action("New application", Plus, () => navigate("/applications/new"))]
       : []),

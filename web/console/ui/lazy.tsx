@@ -42,7 +42,7 @@ export function lazyComponent<Component extends AnyComponent>(
 }
 
 /** Loads a script before `open` is called. If it cannot be loaded, a message says so. */
-function useOpen(script: LazyScript, open: () => void) {
+export function useOpen(script: LazyScript, open: () => void) {
   const [isLoading, setIsLoading] = useState(false);
   const latest = useRef(open);
   useEffect(() => {

@@ -4,9 +4,9 @@ import { Check, type LucideIcon } from "lucide-react";
 import { Fragment, type ReactElement, type ReactNode, useEffect } from "react";
 import { iconSize } from "./buttons.js";
 
-interface MenuAction {
+export interface MenuAction {
   readonly label: string;
-  readonly icon?: LucideIcon;
+  readonly icon: LucideIcon;
   readonly tone?: "danger";
   onSelect(): void;
 }
@@ -65,7 +65,7 @@ export function Menu(props: MenuProps) {
 function Actions({ actions }: { readonly actions: readonly MenuAction[] }) {
   return actions.map(({ label, icon: Icon, tone, onSelect }) => (
     <Ark.Item key={label} className="menu-item" data-tone={tone} value={label} onSelect={onSelect}>
-      {Icon && <Icon size={iconSize} aria-hidden />}
+      <Icon size={iconSize} aria-hidden />
       {label}
     </Ark.Item>
   ));
