@@ -59,7 +59,7 @@ describeInBrowser("console rule editor", (browser) => {
     await rule(1).getByLabel("Container").pressSequentially("/a/");
     await expect(rule(1).getByText("1 error").count()).resolves.toBe(0);
     await rule(1).getByLabel("Container").pressSequentially("/b/");
-    await rule(1).getByText(String(message), { exact: true }).waitFor();
+    await rule(1).getByText(`Container ${message}`, { exact: true }).waitFor();
     await rule(1).getByLabel("Container").fill("");
     await rule(1).getByText("is required in the rules of a private application").waitFor();
     await permissionsOf(rule(1)).fill("Token,");

@@ -64,10 +64,20 @@ describeInBrowser("console sign-in and permissions", (browser) => {
     await page.keyboard.press("Enter");
     await page.getByText("Copy the whole key again, or use another one.").waitFor();
     expect((await readStorage(page)).tab).toBe("{}");
-    await page.keyboard.type(root.key);
+    await page.keyboard.type(`"${root.key}"`);
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "Overview" }).waitFor();
     expect(await accessibilityViolations(page)).toEqual([]);
+    expect(faults).toEqual([]);
+  });
+
+  it("lands on the overview after a sign-out from another page", async () => {
+    const opened = await open("/activity");
+    const { page, faults } = opened;
+    await page.getByRole("heading", { name: "Activity" }).waitFor();
+    await signOut(page);
+    await signIn(opened, root.key);
+    await page.getByRole("heading", { name: "Overview" }).waitFor();
     expect(faults).toEqual([]);
   });
 

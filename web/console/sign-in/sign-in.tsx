@@ -2,9 +2,12 @@ import { Code, ConnectError, createClient, type Transport } from "@connectrpc/co
 import { TransportProvider } from "@connectrpc/connect-query";
 import { type QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { type FormEvent, type ReactNode, useEffect, useRef, useState } from "react";
+import { useRouter } from "wouter";
+import { navigate } from "wouter/use-browser-location";
 import { AccessService, type WhoAmIResponse } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { openStorage } from "../../common/storage.js";
 import { LiveProvider } from "../live/live.js";
+import { home } from "../shell/pages.js";
 import { Button } from "../ui/buttons.js";
 import { Logo, Notice } from "../ui/display.js";
 import { Checkbox, KeyField } from "../ui/fields.js";
@@ -29,6 +32,7 @@ export function RequireSignIn({ children }: { readonly children: ReactNode }) {
   const [state, setState] = useState<SignInState>();
   const [notice, setNotice] = useState<string>();
   const current = useRef<SignInState>(undefined);
+  const { base } = useRouter();
 
   /** A late response of an earlier sign-in must not sign out the current one. */
   function signOut(from: SignInState, reason?: string): void {
@@ -58,10 +62,17 @@ export function RequireSignIn({ children }: { readonly children: ReactNode }) {
   if (!state) {
     return <SignIn signIn={signIn} notice={notice} />;
   }
+
+  function leave(): void {
+    signOut(state as SignInState);
+    // The next key may not be allowed to read this page. The prompts of the page are already confirmed.
+    navigate(`${base}${home}`, { replace: true });
+  }
+
   return (
     <TransportProvider transport={state.transport}>
       <QueryClientProvider client={state.queries}>
-        <SignedInKeyProvider first={state.me} signOut={() => leavePage(() => signOut(state))}>
+        <SignedInKeyProvider first={state.me} signOut={() => leavePage(leave)}>
           <LiveProvider>{children}</LiveProvider>
         </SignedInKeyProvider>
       </QueryClientProvider>

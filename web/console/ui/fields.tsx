@@ -31,23 +31,30 @@ export function Field({ label, hint, errors = [], children }: FieldProps) {
         "aria-describedby": hint !== undefined || isInvalid ? messages : undefined,
         "aria-invalid": isInvalid || undefined,
       })}
-      <FieldMessages id={messages} hint={hint} errors={errors} />
+      <FieldMessages id={messages} label={label} hint={hint} errors={errors} />
     </div>
   );
 }
 
-interface FieldMessagesProps extends Omit<FieldText, "label"> {
+interface FieldMessagesProps extends FieldText {
   readonly id: string;
 }
 
 /** The hint and the errors below a control. */
-export function FieldMessages({ id, hint, errors = [] }: FieldMessagesProps) {
+export function FieldMessages({ id, label, hint, errors = [] }: FieldMessagesProps) {
   return hint === undefined && errors.length === 0 ? null : (
     <div id={id}>
       {hint !== undefined && <p className="hint">{hint}</p>}
-      {errors.length > 0 && <p className="field-error">{errors.join(" · ")}</p>}
+      {errors.length > 0 && (
+        <p className="field-error">{errors.map((error) => sentenceOf(label, error)).join(" · ")}</p>
+      )}
     </div>
   );
+}
+
+/** `Name is required` for `is required`, which the service returns beside the name of the field. */
+function sentenceOf(label: string, error: string): string {
+  return /^(is|must) /.test(error) ? `${label} ${error}` : error;
 }
 
 /** The attributes that callers may set. */
@@ -151,11 +158,16 @@ export function KeyField({ label, hint, errors, isRequired = false, ...rest }: K
           required={isRequired}
           placeholder={placeholder}
           value={value}
-          onChange={({ target }) => onChange(target.value.trim())}
+          onChange={({ target }) => onChange(withoutQuotes(target.value))}
         />
       )}
     </Field>
   );
+}
+
+/** A key may be copied with the quotation marks around it. */
+function withoutQuotes(text: string): string {
+  return text.replace(/^[\s"'`]+|[\s"'`]+$/g, "");
 }
 
 interface ConfirmTextProps {

@@ -44,7 +44,7 @@ export function RadioGroup<Value extends string>(props: RadioGroupProps<Value>) 
           </label>
         ))}
       </div>
-      <FieldMessages id={messages} hint={hint} errors={errors} />
+      <FieldMessages id={messages} label={legend} hint={hint} errors={errors} />
       {children}
     </fieldset>
   );

@@ -47,7 +47,7 @@ export function Select({ label, hint, errors, options, value, onChange, isInline
           <ChevronsUpDown size={14} className="select-icon" aria-hidden />
         </Ark.Trigger>
       </Ark.Control>
-      <FieldMessages id={messages} hint={hint} errors={errors} />
+      <FieldMessages id={messages} label={label} hint={hint} errors={errors} />
       <Portal>
         <Ark.Positioner>
           <Ark.Content className="menu">
