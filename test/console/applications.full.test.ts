@@ -38,6 +38,7 @@ describeInBrowser("console application pages", (browser) => {
     await page.getByLabel("Date and time (local)").fill("2020-01-01T00:00");
     await page.getByText("must be in the future").waitFor();
     await button(page, "Create application").click();
+    await page.getByText("Name is required", { exact: true }).waitFor();
     await page.getByText("Add at least one permission or rule.").waitFor();
     await page.locator("input:focus[aria-invalid]").and(page.getByLabel("Name")).waitFor();
     expect(await accessibilityViolations(page)).toEqual([]);
@@ -47,6 +48,9 @@ describeInBrowser("console application pages", (browser) => {
     // Errors from the service appear in the same place.
     await page.getByLabel("Name").fill("Wrong network");
     await page.getByLabel("Never").check();
+    await page.getByLabel("Networks").fill("");
+    await button(page, "Create application").click();
+    await waitForFocus(page.getByRole("combobox", { name: "Direct permissions" }));
     await page.getByRole("combobox", { name: "Direct permissions" }).fill("token:read ");
     await page.getByLabel("Networks").fill("10.0.0.0/8\n10.0.0.0/99");
     await button(page, "Create application").click();
@@ -54,6 +58,32 @@ describeInBrowser("console application pages", (browser) => {
     await page.getByText(/^10\.0\.0\.0\/99: /).waitFor();
     await page.getByLabel("Networks").fill("10.0.0.0/8");
     await page.getByText(/^10\.0\.0\.0\/99: /).waitFor({ state: "detached" });
+    expect(faults).toEqual([]);
+  });
+
+  it("shows that an application was deleted elsewhere", async () => {
+    const { id } = await createApplication("Short-lived", ["token:read"]);
+    const { page, faults } = await open(`/applications/${id}`);
+    await button(page, "Rotate key").waitFor();
+    await api.deleteApplication(root.key, { id });
+    await page.getByText("This application was deleted").waitFor();
+    expect(await button(page, "Rotate key").count()).toBe(0);
+    expect(await accessibilityViolations(page)).toEqual([]);
+    await page.getByRole("link", { name: "See its activity" }).click();
+    await page.getByText("Short-lived was deleted by").waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  it("warns before the last application that can manage the tenant is disabled or deleted", async () => {
+    const { page, faults } = await open(`/applications/${root.applicationId}`);
+    for (const [action, verb] of [
+      ["Disable", "disabled"],
+      ["Delete", "deleted"],
+    ]) {
+      await chooseAction(page, action as string);
+      await page.getByText(`so this one cannot be ${verb}.`).waitFor();
+      await button(page, "Cancel").click();
+    }
     expect(faults).toEqual([]);
   });
 

@@ -1,8 +1,10 @@
+import { useQuery } from "@connectrpc/connect-query";
 import { useState } from "react";
 import {
   type Application,
   ApplicationService,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { canManage, managerPermissions } from "../../../src/contract/grants.js";
 import { problemOf } from "../../../src/contract/problem-report.js";
 import { useClient } from "../sign-in/connection.js";
 import { useSignedInKey } from "../sign-in/signed-in-key.js";
@@ -11,6 +13,7 @@ import { Notice } from "../ui/display.js";
 import { ConfirmText } from "../ui/fields.js";
 import { useRefresh } from "../ui/hooks.js";
 import { toast } from "../ui/toast.js";
+import { pageSize } from "./application-query.js";
 
 interface ApplicationDialogProps {
   readonly application: Application;
@@ -46,6 +49,7 @@ export function DeleteDialog({ application, onDeleted, onClose }: DeleteDialogPr
         be undone. To block it temporarily, disable it instead.
       </p>
       <OwnKeyNotice id={id} />
+      <LastManagerNotice items={[application]} verb="deleted" />
       <ConfirmText text={name} typed={typed} onType={setTyped} />
     </ConfirmDialog>
   );
@@ -95,6 +99,7 @@ export function DisableDialog({ application, onClose }: ApplicationDialogProps) 
         again.
       </p>
       <OwnKeyNotice id={application.id} />
+      <LastManagerNotice items={[application]} verb="disabled" />
     </ConfirmDialog>
   );
 }
@@ -106,6 +111,34 @@ export function OwnKeyNotice({ id }: { readonly id: string }) {
     <Notice tone="warning">
       <p>
         You are signed in with a key of this application. You are signed out when it stops working.
+      </p>
+    </Notice>
+  ) : null;
+}
+
+interface LastManagerNoticeProps {
+  /** The applications to change. */
+  readonly items: readonly Application[];
+  readonly verb: "deleted" | "disabled";
+}
+
+/** Warns if nobody could manage the tenant afterwards. The service refuses that. */
+export function LastManagerNotice({ items, verb }: LastManagerNoticeProps) {
+  const [permission] = managerPermissions;
+  const { data } = useQuery(
+    ApplicationService.method.listApplications,
+    { permission, status: "enabled", size: pageSize },
+    { enabled: items.some(canManage) },
+  );
+  const ids = new Set(items.map(({ id }) => id));
+  const isLast =
+    data?.pagination?.next === undefined &&
+    data?.data.filter(canManage).every(({ id }) => ids.has(id));
+  return isLast ? (
+    <Notice tone="warning">
+      <p>
+        At least one enabled application must be able to create and update applications, so{" "}
+        {items.length === 1 ? "this one" : "one of these"} cannot be {verb}.
       </p>
     </Notice>
   ) : null;

@@ -90,6 +90,7 @@ export function ApplicationKeys({ application, createButton }: ApplicationKeysPr
         <RevokeKeyDialog
           application={application}
           revoking={revoking}
+          isLast={keys.length === 1}
           onClose={() => setRevoking(undefined)}
         />
       )}
@@ -133,10 +134,12 @@ function KeyName({ application: { type, id }, applicationKey }: KeyNameProps) {
 interface RevokeKeyDialogProps {
   readonly application: Application;
   readonly revoking: ApplicationKey;
+  readonly isLast: boolean;
   onClose(): void;
 }
 
-function RevokeKeyDialog({ application, revoking, onClose }: RevokeKeyDialogProps) {
+function RevokeKeyDialog(props: RevokeKeyDialogProps) {
+  const { application, revoking, isLast, onClose } = props;
   const applications = useClient(ApplicationService);
   const refresh = useRefresh();
   async function revoke(): Promise<void> {
@@ -148,8 +151,18 @@ function RevokeKeyDialog({ application, revoking, onClose }: RevokeKeyDialogProp
     <ConfirmDialog title="Revoke this key?" confirm="Revoke key" act={revoke} onClose={onClose}>
       <p>
         The {revoking.expiresAt ? "replaced" : "current"} key, created{" "}
-        <TimeAgo at={revoking.createdAt} /> and last used <TimeAgo at={revoking.lastUsedAt} />,
-        stops working immediately and permanently. Other keys of the application keep working.
+        <TimeAgo at={revoking.createdAt} /> and{" "}
+        {revoking.lastUsedAt ? (
+          <>
+            last used <TimeAgo at={revoking.lastUsedAt} />
+          </>
+        ) : (
+          "never used"
+        )}
+        , stops working immediately and permanently.{" "}
+        {isLast
+          ? "It is the only key: the application cannot call the service until you create another."
+          : "Other keys of the application keep working."}
       </p>
       <p className="hint">
         Key ID <code>{revoking.id}</code>

@@ -1,11 +1,9 @@
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
-import { useQuery } from "@connectrpc/connect-query";
 import { useState } from "react";
 import {
   type Application,
   ApplicationService,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { canManage, managerPermissions } from "../../../src/contract/grants.js";
 import { BulkDialog } from "../bulk/bulk-dialog.js";
 import { failedOf, succeededOf } from "../bulk/bulk-results.js";
 import { type BulkItem, type BulkResult, runBulk } from "../bulk/run-bulk.js";
@@ -16,8 +14,7 @@ import { Notice } from "../ui/display.js";
 import { ConfirmText } from "../ui/fields.js";
 import { useRefresh } from "../ui/hooks.js";
 import { toast } from "../ui/toast.js";
-import type { Status } from "./application-dialogs.js";
-import { pageSize } from "./application-query.js";
+import { LastManagerNotice, type Status } from "./application-dialogs.js";
 import {
   defaultGracePeriod,
   GracePeriodField,
@@ -68,8 +65,8 @@ function BulkDisableDialog({ selected, onClose }: ActionDialogProps) {
       }}
     >
       <p>
-        Their keys and the sessions that they opened or authorized are refused until they are
-        enabled again.
+        The keys of a disabled application are refused until it is enabled again, and so are the
+        sessions that it opened or authorized.
       </p>
       <Unchanged count={selected.length - items.length} state="disabled" />
       <BulkOwnKeyNotice items={items} />
@@ -95,8 +92,8 @@ function BulkEnableDialog({ selected, onClose }: ActionDialogProps) {
       }}
     >
       <p>
-        Their keys work again, and so do the sessions that they opened or authorized, unless they
-        have expired.
+        The keys of an enabled application work again, and so do the sessions that it opened or
+        authorized, unless they have expired.
       </p>
       <Unchanged count={selected.length - items.length} state="enabled" />
     </BulkDialog>
@@ -176,6 +173,14 @@ function BulkRotateDialog({ selected, onClose }: ActionDialogProps) {
     >
       <p>Each application gets a new key, which is shown once. Open sessions are not affected.</p>
       <GracePeriodField gracePeriod={gracePeriod} errors={errors} onChange={setGracePeriod} />
+      {items.some(({ id }) => id === me.applicationId) && (
+        <Notice tone="warning">
+          <p>
+            The selection includes the key you are signed in with. Sign in with the new key before
+            the grace period ends.
+          </p>
+        </Notice>
+      )}
       {items.length < selected.length && (
         <Notice tone="warning">
           <p>
@@ -209,8 +214,9 @@ function BulkDeleteDialog({ selected, onClose }: ActionDialogProps) {
       onClose={onClose}
     >
       <p>
-        Their keys and the sessions that they opened or authorized stop working immediately. This
-        cannot be undone. To block them temporarily, disable them instead.
+        The keys of a deleted application stop working immediately, and so do the sessions that it
+        opened or authorized. This cannot be undone. To block an application temporarily, disable it
+        instead.
       </p>
       <BulkOwnKeyNotice items={selected} />
       <LastManagerNotice items={selected} verb="deleted" />
@@ -243,28 +249,6 @@ function BulkOwnKeyNotice({ items }: ItemsProps) {
       <p>
         The selection includes the key you are signed in with. It comes last, and you are signed out
         when it stops working.
-      </p>
-    </Notice>
-  ) : null;
-}
-
-/** Warns if nobody could manage the tenant afterwards. The service refuses that. */
-function LastManagerNotice({ items, verb }: ItemsProps & { readonly verb: string }) {
-  const [permission] = managerPermissions;
-  const { data } = useQuery(
-    ApplicationService.method.listApplications,
-    { permission, status: "enabled", size: pageSize },
-    { enabled: items.some(canManage) },
-  );
-  const ids = new Set(items.map(({ id }) => id));
-  const isLast =
-    data?.pagination?.next === undefined &&
-    data?.data.filter(canManage).every(({ id }) => ids.has(id));
-  return isLast ? (
-    <Notice tone="warning">
-      <p>
-        At least one enabled application must be able to create and update applications, so one of
-        these cannot be {verb}.
       </p>
     </Notice>
   ) : null;

@@ -63,6 +63,7 @@ export function GettingStarted({ own }: GettingStartedProps) {
     { kind: "session.authorized", size: 1 },
     { enabled: may("event:read") },
   );
+  const isDemoDone = authorized !== undefined && authorized.data.length > 0;
   return (
     <Card
       label="Getting started"
@@ -74,16 +75,13 @@ export function GettingStarted({ own }: GettingStartedProps) {
     >
       <div className="getting-started">
         <ol className="first-steps">
-          <Step
-            title="See a session from start to end"
-            isDone={authorized !== undefined && authorized.data.length > 0}
-          >
+          <Step title="See a session from start to end" isDone={isDemoDone}>
             {may("application:create")
               ? "The guided demo creates two applications, opens a session, authorizes it and uses it. It takes less than a minute."
               : "The guided demo opens a session, authorizes it and uses it. It needs the keys of a public and a private application."}
             <div className="actions">
-              <ButtonLink tone="primary" href="/sessions/try">
-                Start the guided demo
+              <ButtonLink tone={isDemoDone ? "plain" : "primary"} href="/sessions/try">
+                {isDemoDone ? "Run the guided demo again" : "Start the guided demo"}
               </ButtonLink>
             </div>
           </Step>

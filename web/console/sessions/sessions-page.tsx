@@ -19,7 +19,7 @@ export default function SessionsPage() {
   return (
     <Page
       title="Sessions"
-      badges={<LiveBadge fallback="Refreshes every 3 seconds" />}
+      badges={may("session:read") && <LiveBadge fallback="Refreshes every 3 seconds" />}
       actions={
         <ButtonLink icon={FlaskConical} href="/sessions/try">
           Try a session

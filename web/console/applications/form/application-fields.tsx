@@ -68,13 +68,15 @@ export function GrantFields({ form }: FieldsProps) {
   const { draft, shown, change } = form;
   return (
     <>
-      {shown.request && <p className="field-error">{grantRequired}</p>}
       <PermissionInput
         label="Direct permissions"
         hint="Granted without a rule. Choose from the list, or type a name and press Enter."
         kind={draft.type}
         value={draft.permissions}
-        errors={errorsOfNames(shown, "permissions", draft.permissions)}
+        errors={[
+          ...(shown.request ? [grantRequired] : []),
+          ...errorsOfNames(shown, "permissions", draft.permissions),
+        ]}
         onChange={(permissions) => change({ permissions })}
       />
       <h3>Rules</h3>
