@@ -131,28 +131,23 @@ function toConnectionError(error: ConnectError, url: string): CommandError {
     case Code.Unauthenticated:
       return new CommandError(error.rawMessage, "unauthorized");
     default:
+      if (error.rawMessage.includes("wrong version number")) {
+        return new CommandError(
+          `${url} does not use TLS: pass the URL with http instead of https.`,
+          "unreachable",
+        );
+      }
       return new CommandError(
         describeUnreachable(error, url),
         "unreachable",
-        usesWrongProtocol(error)
-          ? undefined
-          : `Start the service with ${latchkey("serve")}, or pass another URL with --url, LATCHKEY_URL or a profile.`,
+        `Start the service with ${latchkey("serve")}, or pass another URL with --url, LATCHKEY_URL or a profile.`,
       );
   }
 }
 
-function describeUnreachable(error: ConnectError, url: string): string {
-  const { rawMessage } = error;
+function describeUnreachable({ rawMessage }: ConnectError, url: string): string {
   if (rawMessage.includes("ECONNREFUSED")) {
     return `${url} is unreachable: no service is listening there.`;
   }
-  if (usesWrongProtocol(error)) {
-    return `${url} does not use TLS: pass the URL with http instead of https.`;
-  }
   return `${url} is unreachable or is not a Latchkey service: ${rawMessage}`;
-}
-
-/** Whether OpenSSL received plain HTTP. */
-function usesWrongProtocol({ rawMessage }: ConnectError): boolean {
-  return rawMessage.includes("wrong version number");
 }

@@ -29,7 +29,7 @@ class LatchkeyCommand extends Command {
       // The missing option may be mistyped.
       const mistyped = this.args.find((word) => word.startsWith("--"))?.replace(/=.*/s, "");
       if (mistyped !== undefined && mistyped !== "--") {
-        reportUnknown(this, mistyped, longOptions(this));
+        reportUnknown(this, mistyped, ["--help", ...longOptions(this)]);
       }
     }
     const [, flag, value] = /^error: unknown option '(--[^=']+)(=.*)?'/s.exec(message) ?? [];

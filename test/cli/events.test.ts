@@ -21,7 +21,14 @@ describe("events", () => {
   }
 
   it("are listed and followed through an HTTP/1.1 proxy, also after a lost connection, until the reader closes the pipe", async () => {
-    const proxy = await startHttp1Proxy(service.port);
+    let failures = 0;
+    const proxy = await startHttp1Proxy(service.port, (path) => {
+      if (failures > 0 && path.endsWith("/WatchEvents")) {
+        failures--;
+        proxy.breakConnections();
+      }
+      return undefined;
+    });
     stopAfterTest(() => void proxy.close());
     const listed = await runJson(
       ["events", "ls", "--limit", "1", "--kind", "application.created"],
@@ -34,6 +41,7 @@ describe("events", () => {
     await follow.until(new RegExp(listed.data[0].id));
     await callRest(`/applications/${backendId()}/disable`, "POST");
     await follow.until(/"kind":"application.disabled"/);
+    failures = 2;
     proxy.breakConnections();
     await callRest(`/applications/${backendId()}/enable`, "POST");
     await follow.until(/"kind":"application.enabled","[^\n]*\n$/);
@@ -45,6 +53,7 @@ describe("events", () => {
     follow.child.stdout?.destroy();
     await callRest(`/applications/${backendId()}/disable`, "POST");
     expect(await follow.ended()).toBe(0);
+    expect(failures).toBe(0);
     expect(follow.output.stderr).toMatch(/^Connection lost\. Reconnecting\. .*\nReconnected\.\n$/);
     await callRest(`/applications/${backendId()}/enable`, "POST");
   });
