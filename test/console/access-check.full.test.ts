@@ -248,16 +248,16 @@ describeInBrowser("console access check page", (browser) => {
       await expected.waitFor();
     }
     await hint.waitFor({ state: "detached" });
-    await page.getByLabel("Token ID").fill("card-4242");
+    await page.getByLabel("Token ID").fill("card%2F42");
     const search = new URLSearchParams({
       application: id,
-      ...{ permission: "token:create", token: "card-4242", address: "203.0.113.256" },
+      ...{ permission: "token:create", token: "card%2F42", address: "203.0.113.256" },
     });
     await expectEventually(() => new URL(page.url()).search, `?${search}`);
     search.set("address", "203.0.113.7");
     const shared = await open(`/why?${search}`);
     await shared.page.getByText("Allowed (mask)").first().waitFor();
-    expect(await shared.page.getByLabel("Token ID").inputValue()).toBe("card-4242");
+    expect(await shared.page.getByLabel("Token ID").inputValue()).toBe("card%2F42");
     expect(shared.faults).toEqual([]);
   });
 
@@ -267,7 +267,10 @@ describeInBrowser("console access check page", (browser) => {
     await page.getByLabel("Token ID").fill(root.key);
     await check("token:read");
     await page.getByText("Enter a session ID, not a key.").waitFor();
-    await expectEventually(() => new URL(page.url()).search, "?permission=token%3Aread");
+    await expectEventually(
+      () => new URL(page.url()).search,
+      "?subject=session&permission=token%3Aread",
+    );
     await page.getByLabel("Token ID").fill("");
   });
 

@@ -2,8 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { useQuery } from "@connectrpc/connect-query";
 import { keepPreviousData } from "@tanstack/react-query";
 import { CircleHelp } from "lucide-react";
-import { type ReactNode, useEffect, useMemo, useState } from "react";
-import { useSearchParams } from "wouter";
+import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import {
   AccessService,
   type CheckAccessRequest,
@@ -18,35 +17,41 @@ import { Card, EmptyState, Skeleton } from "../ui/display.js";
 import { TextField } from "../ui/fields.js";
 import { useDebounced } from "../ui/hooks.js";
 import { Page, Problem } from "../ui/page.js";
+import { useQueryParams } from "../ui/query-params.js";
 import { useFieldErrors } from "../validation/field-errors.js";
 import type { FieldErrors } from "../validation/validate.js";
 import { DecisionDetails, DecisionSummary, SampleForDecision } from "./decision.js";
 import { subjectOfOwnKey, useSubject } from "./subject.js";
-import { type ChosenSubject, firstChoice, SubjectChoice } from "./subject-choice.js";
+import { type ChosenSubject, firstChoice, SubjectChoice, subjectParams } from "./subject-choice.js";
 
 /** Explains access decisions. */
 export default function AccessCheckPage() {
   const { may } = useSignedInKey();
-  const [params, setParams] = useSearchParams();
+  const [params, setParams] = useQueryParams();
   const [chosen, setChosen] = useState(() => firstChoice(params, may));
   const [query, setQuery] = useState(() => queryIn(params));
   const search = params.toString();
+  const written = useRef(search);
+  const shown = useDebounced(paramsOf(chosen, query).toString());
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only a change of the form is written to the URL.
+  useEffect(() => {
+    if (shown !== search) {
+      written.current = shown;
+      setParams(new URLSearchParams(shown), { replace: true });
+    }
+  }, [shown]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: only another URL, for example of a link in the menu, replaces the form.
   useEffect(() => {
-    if (search !== new URLSearchParams(paramsOf(chosen, query)).toString()) {
-      change(firstChoice(params, may), queryIn(params));
+    if (search !== written.current) {
+      written.current = search;
+      setChosen(firstChoice(params, may));
+      setQuery(queryIn(params));
     }
   }, [search]);
   const request = useMemo(() => requestOf(query, chosen.key), [query, chosen.key]);
   const found = useFieldErrors(CheckAccessRequestSchema, request);
   // A request without a key is not sent: the console decides about a chosen application itself.
   const { key: keyErrors, request: _withoutSubject, ...errors } = found;
-
-  function change(nextChosen: ChosenSubject, nextQuery: AccessQuery): void {
-    setChosen(nextChosen);
-    setQuery(nextQuery);
-    setParams(paramsOf(nextChosen, nextQuery), { replace: true });
-  }
 
   const isComplete = Object.keys(errors).length === 0 && query.permission !== "";
   const isReady = isComplete && (chosen.by !== "key" || (chosen.key !== "" && !keyErrors));
@@ -57,12 +62,8 @@ export default function AccessCheckPage() {
     >
       <div className="access-check">
         <Card label="Request" hasHeading={false}>
-          <SubjectChoice
-            chosen={chosen}
-            keyErrors={keyErrors}
-            onChange={(next) => change(next, query)}
-          />
-          <QueryFields query={query} errors={errors} onChange={(next) => change(chosen, next)} />
+          <SubjectChoice chosen={chosen} keyErrors={keyErrors} onChange={setChosen} />
+          <QueryFields query={query} errors={errors} onChange={setQuery} />
         </Card>
         <div className="access-check-decision">
           {isReady ? (
@@ -80,20 +81,13 @@ export default function AccessCheckPage() {
   );
 }
 
-/** The form in the URL. A key never goes into it, whatever the field. */
-function paramsOf(chosen: ChosenSubject, query: AccessQuery): Record<string, string> {
+/** The form in the URL. What may be a key of this service is left out. */
+function paramsOf(chosen: ChosenSubject, query: AccessQuery): URLSearchParams {
   const fields = queryFields.filter((name) => query[name] !== "" && !mayContainKey(query[name]));
-  return {
+  return new URLSearchParams([
     ...subjectParams(chosen),
-    ...Object.fromEntries(fields.map((name) => [name, query[name]])),
-  };
-}
-
-function subjectParams({ by, applicationId, sessionId }: ChosenSubject): Record<string, string> {
-  if (by === "application" && isId(applicationId)) {
-    return { application: applicationId };
-  }
-  return by === "session" && isId(sessionId) ? { session: sessionId } : {};
+    ...fields.map((name) => [name, query[name]]),
+  ]);
 }
 
 interface DecisionForProps {

@@ -1,3 +1,4 @@
+import { isId } from "../../../src/lib/uuid-text.js";
 import { ApplicationField } from "../applications/application-field.js";
 import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { KeyField, TextField } from "../ui/fields.js";
@@ -74,8 +75,21 @@ export function firstChoice(
 ): ChosenSubject {
   const applicationId = params.get("application") ?? "";
   const sessionId = params.get("session") ?? "";
-  const possible =
-    subjectKinds.find(({ needs }) => needs === undefined || may(needs))?.value ?? "me";
-  const by = sessionId !== "" ? "session" : applicationId !== "" ? "application" : possible;
+  const possible = subjectKinds.filter(({ needs }) => needs === undefined || may(needs));
+  const named = possible.find(({ value }) => value === params.get("subject")) ?? possible[0];
+  const by =
+    sessionId !== "" ? "session" : applicationId !== "" ? "application" : (named?.value ?? "me");
   return { by, key: "", applicationId, sessionId };
+}
+
+/** The subject for the query string. Of a key, only that it is one. */
+export function subjectParams({ by, applicationId, sessionId }: ChosenSubject): string[][] {
+  switch (by) {
+    case "application":
+      return isId(applicationId) ? [["application", applicationId]] : [];
+    case "session":
+      return isId(sessionId) ? [["session", sessionId]] : [["subject", by]];
+    default:
+      return [["subject", by]];
+  }
 }

@@ -1,5 +1,5 @@
 import { useEffect, useMemo } from "react";
-import { useSearchParams } from "wouter";
+import { useQueryParams } from "../ui/query-params.js";
 
 export interface ChangeOptions {
   /** Adds no entry to the history, for example while the user types. */
@@ -20,7 +20,7 @@ export function useListParams<Params extends object>({
   read,
   write = (params) => params as Record<string, string>,
 }: ListParamsOptions<Params>): readonly [Params, ChangeParams<Params>] {
-  const [parameters, setParameters] = useSearchParams();
+  const [parameters, setParameters] = useQueryParams();
   const search = parameters.toString();
   const params = useMemo(() => read(new URLSearchParams(search)), [search, read]);
   const query = (values: Params) =>
@@ -30,12 +30,13 @@ export function useListParams<Params extends object>({
   // biome-ignore lint/correctness/useExhaustiveDependencies: only a new query string matters.
   useEffect(() => {
     if (shown !== search) {
-      setParameters(shown, { replace: true });
+      setParameters(new URLSearchParams(shown), { replace: true });
     }
   }, [shown, search]);
   function change(changed: Partial<Params>, options: ChangeOptions = {}): void {
     // Typed text is debounced: other filters may have changed since.
-    setParameters((now) => query({ ...read(now), ...changed }), options);
+    const now = read(new URLSearchParams(location.search));
+    setParameters(query({ ...now, ...changed }), options);
   }
   return [params, change];
 }
