@@ -5,25 +5,34 @@ import { button, signIn, useConsole } from "../support/browser/console.js";
 import { until } from "../support/until.js";
 
 const parts = [
-  ...["account-menu", "activity-page", "filter-popover", "sortable-rules", "section-form"],
+  "account-menu",
+  "activity-page",
+  "filter-popover",
+  "sortable-rules",
+  "section-form",
   "rotate-dialog",
 ];
-const scripts = `**/assets/{${parts}}-*.js`;
+
+const urlOf = (scripts: readonly string[]) => `**/assets/{${scripts}}-*.js`;
 
 describeInBrowser("console parts whose scripts failed to load", (browser) => {
   const { server, root, api } = useConsole(browser);
 
-  /** Opens the console and waits until it has requested all of these scripts in vain. */
-  async function openWithout(respond: "abort" | "not found"): Promise<OpenedPage> {
+  /** Opens a page and waits until it has requested all of these scripts in vain. */
+  async function openWithout(
+    scripts: readonly string[],
+    respond: "abort" | "not found",
+    path = "/overview",
+  ): Promise<OpenedPage> {
     const { page, faults } = await browser.open(`${server.url}/healthz`);
     const failed = new Set<string>();
-    await page.route(scripts, (route) => {
+    await page.route(urlOf(scripts), (route) => {
       failed.add(route.request().url());
       return respond === "abort" ? route.abort() : route.fulfill({ status: 404 });
     });
-    await page.goto(`${server.url}/console/overview`);
+    await page.goto(`${server.url}/console${path}`);
     await signIn({ page, faults }, root.key);
-    await until(async () => failed.size === parts.length);
+    await until(async () => failed.size === scripts.length);
     return { page, faults };
   }
 
@@ -31,8 +40,8 @@ describeInBrowser("console parts whose scripts failed to load", (browser) => {
     page.getByRole("link", { name, exact: true }).first().click();
 
   it("load when they are used", async () => {
-    const { page, faults } = await openWithout("abort");
-    await page.unroute(scripts);
+    const { page, faults } = await openWithout(parts, "abort");
+    await page.unroute(urlOf(parts));
 
     await page.getByRole("button", { name: "Account" }).click();
     await page.getByRole("menuitem", { name: "Sign out" }).waitFor();
@@ -49,7 +58,7 @@ describeInBrowser("console parts whose scripts failed to load", (browser) => {
   });
 
   it("keep the page and its input, and say that they cannot be shown", async () => {
-    const { page, faults } = await openWithout("not found");
+    const { page, faults } = await openWithout(parts, "not found");
 
     async function expectMessage(): Promise<void> {
       const message = page.getByText("This cannot be shown");
@@ -77,6 +86,16 @@ describeInBrowser("console parts whose scripts failed to load", (browser) => {
     await page.getByRole("heading", { name: "Reports", level: 1 }).waitFor();
     const { data } = await api.listApplications(root.key);
     expect(data.map(({ name }) => name)).toContain("Reports");
+    expect(faults).toEqual([]);
+  });
+
+  it("say so even without the script for messages", async () => {
+    const scripts = ["dialog-window", "toaster"];
+    const path = `/applications/${root.applicationId}`;
+    const { page, faults } = await openWithout(scripts, "not found", path);
+    await button(page, "Rotate key").click();
+    await page.getByRole("alert").getByText("This cannot be shown.").waitFor();
+    await page.getByRole("heading", { level: 1, name: "Bootstrap" }).waitFor();
     expect(faults).toEqual([]);
   });
 });

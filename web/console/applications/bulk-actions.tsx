@@ -6,14 +6,15 @@ import { SelectionBar } from "../bulk/selection-bar.js";
 import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { Button } from "../ui/buttons.js";
 import { formatNumber } from "../ui/count.js";
+import { lazyDialog } from "../ui/dialog.js";
 import { useAction, useRefresh } from "../ui/hooks.js";
-import { lazyComponent, OpenButton } from "../ui/lazy.js";
+import { OpenButton } from "../ui/lazy.js";
 import { Problem } from "../ui/page.js";
 import type { Status } from "./application-dialogs.js";
 import { pageSize } from "./application-query.js";
 import type { BulkAction } from "./bulk-dialogs.js";
 
-const BulkActionDialog = lazyComponent(() => import("./bulk-dialogs.js"));
+const BulkActionDialog = lazyDialog(() => import("./bulk-dialogs.js"));
 
 interface BulkActionsProps {
   readonly selected: readonly Application[];

@@ -7,6 +7,13 @@ import { Problem } from "./page.js";
 
 const DialogWindow = lazyComponent(() => import("./dialog-window.js"));
 
+/** A dialog that is loaded together with its window. */
+export const lazyDialog: typeof lazyComponent = (load) =>
+  lazyComponent(async () => {
+    const [script] = await Promise.all([load(), DialogWindow.load()]);
+    return script;
+  });
+
 /** A modal dialog, open while it is mounted. It traps the focus and returns it when it closes. */
 export function Dialog(props: DialogProps) {
   return (

@@ -41,31 +41,47 @@ export function lazyComponent<Component extends AnyComponent>(
   return Object.assign(LazyComponent, { isLoaded: () => loaded !== undefined, load: loader });
 }
 
+const notLoaded = {
+  title: "This cannot be shown",
+  description: "The service may have been updated. Save your changes and reload the page.",
+  tone: "danger",
+} as const;
+
 /** Loads a script before `open` is called. If it cannot be loaded, a message says so. */
 export function useOpen(script: LazyScript, open: () => void) {
   const [isLoading, setIsLoading] = useState(false);
-  const latest = useRef(open);
+  /** Undefined after the button is removed. */
+  const latest = useRef<() => void>(undefined);
   useEffect(() => {
     latest.current = open;
+    return () => {
+      latest.current = undefined;
+    };
   });
 
   async function load(): Promise<void> {
     setIsLoading(true);
     try {
       await script.load();
-      latest.current();
+      latest.current?.();
     } catch {
-      toast({
-        title: "This cannot be shown",
-        description: "The service may have been updated. Save your changes and reload the page.",
-        tone: "danger",
-      });
+      if (latest.current) {
+        toast(notLoaded);
+      }
     } finally {
       setIsLoading(false);
     }
   }
 
-  return { isLoading, run: () => (script.isLoaded() ? open() : void load()) };
+  function run(): void {
+    if (script.isLoaded()) {
+      open();
+    } else if (!isLoading) {
+      void load();
+    }
+  }
+
+  return { isLoading, run };
 }
 
 interface OpenButtonProps extends Omit<ComponentProps<typeof Button>, "onClick"> {
@@ -97,7 +113,7 @@ export function LoadOnClick({ script, button, popup, children }: LoadOnClickProp
     : button({
         "aria-haspopup": popup,
         "aria-expanded": false,
-        "aria-busy": isLoading,
+        "aria-busy": isLoading || undefined,
         onClick: run,
       });
 }
