@@ -61,11 +61,15 @@ describeInBrowser("console application pages", (browser) => {
     expect(faults).toEqual([]);
   });
 
-  it("shows that an application was deleted elsewhere", async () => {
+  it("keeps an open form if the application is deleted elsewhere, then says so", async () => {
     const { id } = await createApplication("Short-lived", ["token:read"]);
     const { page, faults } = await open(`/applications/${id}`);
-    await button(page, "Rotate key").waitFor();
+    await button(page, "Edit details").click();
+    await page.getByLabel("Description").fill("long text");
     await api.deleteApplication(root.key, { id });
+    await page.getByRole("alert").first().waitFor();
+    expect(await page.getByLabel("Description").inputValue()).toBe("long text");
+    await button(page, "Cancel").click();
     await page.getByText("This application was deleted").waitFor();
     expect(await button(page, "Rotate key").count()).toBe(0);
     expect(await accessibilityViolations(page)).toEqual([]);
@@ -171,6 +175,11 @@ describeInBrowser("console application pages", (browser) => {
     await replaced.waitFor({ state: "detached" });
     await page.getByRole("row", { name: /current/ }).waitFor();
     expect(await isValidKey(key)).toBe(false);
+    const current = page.getByRole("row", { name: /current/ });
+    await current.getByRole("button", { name: "Revoke key" }).click();
+    const prompt = page.getByRole("dialog");
+    await prompt.getByText("It is the only key").waitFor();
+    await prompt.getByText("and never used").waitFor();
     expect(faults).toEqual([]);
   });
 

@@ -19,13 +19,14 @@ import {
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { isId } from "../../../src/lib/uuid-text.js";
 import { RecentEvents } from "../activity/recent-events.js";
-import { usePageActions } from "../shell/page-actions.js";
 import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { Button, ButtonLink, IconButton } from "../ui/buttons.js";
+import { lazyDialog } from "../ui/dialog.js";
 import { EmptyState, Skeleton } from "../ui/display.js";
-import { lazyComponent, useOpen } from "../ui/lazy.js";
+import { useOpen } from "../ui/lazy.js";
 import { Menu, type MenuAction } from "../ui/menu.js";
 import { NotAllowed, Page, Problem } from "../ui/page.js";
+import { usePageActions } from "../ui/page-actions.js";
 import { copyText } from "../ui/toast.js";
 import { DeleteDialog, DisableDialog, reportFailure, useSetStatus } from "./application-dialogs.js";
 import { StatusBadge, TypeBadge } from "./application-display.js";
@@ -34,7 +35,7 @@ import { Details, Metadata, Permissions, Restrictions } from "./application-sect
 import { ApplicationSessions } from "./application-sessions.js";
 import type { Section } from "./form/section-form.js";
 
-const RotateDialog = lazyComponent(() => import("./rotate-dialog.js"));
+const RotateDialog = lazyDialog(() => import("./rotate-dialog.js"));
 
 interface ApplicationPageProps {
   readonly id: string;
@@ -59,10 +60,15 @@ function FoundApplication({ id }: ApplicationPageProps) {
   );
   const [section, setSection] = useState<Section>();
   const [dialog, setDialog] = useState<DialogName>();
-  const rotate = useOpen(RotateDialog, () => setDialog("rotate"));
+  const rotate = useOpen(RotateDialog, () => setDialog((open) => open ?? "rotate"));
   const [, navigate] = useLocation();
-  if (!isId(id) || error?.code === Code.NotFound) {
-    return application ? <ApplicationDeleted {...application} /> : <ApplicationNotFound />;
+  const isMissing = error?.code === Code.NotFound;
+  if (!isId(id) || (!application && isMissing)) {
+    return <ApplicationNotFound />;
+  }
+  // A form stays, so that its input can be copied.
+  if (application && isMissing && section === undefined) {
+    return <ApplicationDeleted {...application} />;
   }
   if (!application) {
     return (
@@ -127,6 +133,7 @@ function FoundApplication({ id }: ApplicationPageProps) {
 
 /** Shown if somebody deletes the application while its page is open. */
 function ApplicationDeleted({ id, name }: Pick<Application, "id" | "name">) {
+  const { may } = useSignedInKey();
   return (
     <Page title={name} parents={parents}>
       <EmptyState
@@ -135,7 +142,7 @@ function ApplicationDeleted({ id, name }: Pick<Application, "id" | "name">) {
         action={<ButtonLink href="/applications">Go to applications</ButtonLink>}
       >
         Its keys and the sessions that it opened or authorized no longer work.{" "}
-        <Link href={`/activity?target=${id}`}>See its activity</Link>
+        {may("event:read") && <Link href={`/activity?target=${id}`}>See its activity</Link>}
       </EmptyState>
     </Page>
   );
@@ -198,7 +205,7 @@ function Actions({ application, rotate, open }: ActionsProps) {
       ...(mayUpdate ? [{ label: "Rotate key", icon: RotateCw, onSelect: rotate.run }] : []),
       ...changes,
       ...deletion,
-    ].map(({ label, icon, onSelect }) => ({ label: `${label}: ${name}`, icon, run: onSelect })),
+    ].map((action) => ({ ...action, label: `${action.label}: ${name}` })),
   );
 
   return (

@@ -27,10 +27,10 @@ import { useApplicationSearch } from "../applications/application-search.js";
 import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { iconSize } from "../ui/buttons.js";
 import { Badge, Kbd } from "../ui/display.js";
+import { pageActions } from "../ui/page-actions.js";
 import { copyText } from "../ui/toast.js";
 import { containsWords } from "../ui/words.js";
 import { themeNames } from "./account-menu.js";
-import { pageActions } from "./page-actions.js";
 import { pagesFor } from "./pages.js";
 
 interface PaletteProps {
@@ -189,6 +189,8 @@ function continueIn(navigate: (to: string) => void, text: string): Command {
 function useCommands(openShortcuts: () => void): readonly Command[] {
   const access = useSignedInKey();
   const [, navigate] = useLocation();
+  // An action must not replace an open dialog, which may show a new key.
+  const [offered] = useState(() => (document.querySelector("[role=dialog]") ? [] : pageActions()));
   const action = (label: string, icon: LucideIcon, run: () => void): Command => ({
     value: label,
     label,
@@ -208,7 +210,7 @@ function useCommands(openShortcuts: () => void): readonly Command[] {
         run: () => navigate(path),
       }),
     ),
-    ...pageActions().map(({ label, icon, run }) => action(label, icon, run)),
+    ...offered.map(({ label, icon, onSelect }) => action(label, icon, onSelect)),
     ...(access.may("application:create")
       ? [action("New application", Plus, () => navigate("/applications/new"))]
       : []),
