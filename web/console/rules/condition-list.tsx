@@ -3,7 +3,7 @@ import { useRef } from "react";
 import type { AccessRule, AccessRuleCondition } from "../../../gen/latchkey/v1/access_rule_pb.js";
 import { inWords } from "../../common/words.js";
 import { Button, IconButton } from "../ui/buttons.js";
-import { TextField } from "../ui/fields.js";
+import { FieldErrorText, TextField } from "../ui/fields.js";
 import { type Option, Select } from "../ui/select.js";
 import type { FieldErrors } from "../validation/validate.js";
 import { attributes, newCondition, operators } from "./rule-list.js";
@@ -49,7 +49,7 @@ export function ConditionList({ conditions, onChange, errors }: ConditionListPro
           Add condition
         </Button>
       </div>
-      {errors.conditions && <p className="field-error">{errors.conditions.join(" · ")}</p>}
+      <FieldErrorText label="Conditions" errors={errors.conditions} />
     </fieldset>
   );
 }

@@ -6,7 +6,7 @@ import type { AccessRule } from "../../../gen/latchkey/v1/access_rule_pb.js";
 import { Button } from "../ui/buttons.js";
 import { countOf } from "../ui/count.js";
 import { Badge } from "../ui/display.js";
-import { Field } from "../ui/fields.js";
+import { Field, FieldErrorText } from "../ui/fields.js";
 import type { FieldErrors } from "../validation/validate.js";
 import { RuleFields } from "./rule-fields.js";
 import { nameOfRule, type RuleKind, scopeInWords } from "./rule-list.js";
@@ -89,9 +89,7 @@ export function RuleCard(props: RuleCardProps) {
         <div id={bodyId} className="rule-body" hidden={!isOpen}>
           {isOpen && (
             <>
-              {visible.errors[""] && (
-                <p className="field-error">{visible.errors[""].join(" · ")}</p>
-              )}
+              <FieldErrorText label="Rule" errors={visible.errors[""]} />
               <RuleFields {...props} errors={visible.errors} />
               <div className="rule-footer" data-field="priority">
                 <PriorityInput

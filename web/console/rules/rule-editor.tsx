@@ -1,6 +1,7 @@
 import { Plus } from "lucide-react";
 import { Suspense, useRef, useState } from "react";
 import type { AccessRule } from "../../../gen/latchkey/v1/access_rule_pb.js";
+import { FieldErrorText } from "../ui/fields.js";
 import { lazyComponent, OpenButton } from "../ui/lazy.js";
 import { ErrorBoundary } from "../ui/page.js";
 import type { FieldErrors } from "../validation/validate.js";
@@ -51,7 +52,7 @@ export function RuleEditor({ rules, onChange, kind, errors }: RuleEditorProps) {
             />
           </Suspense>
         )}
-        {errors.rules && <p className="field-error">{errors.rules.join(" · ")}</p>}
+        <FieldErrorText label="Rules" errors={errors.rules} />
         <div>
           <OpenButton
             script={SortableRules}

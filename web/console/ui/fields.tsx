@@ -45,10 +45,15 @@ export function FieldMessages({ id, label, hint, errors = [] }: FieldMessagesPro
   return hint === undefined && errors.length === 0 ? null : (
     <div id={id}>
       {hint !== undefined && <p className="hint">{hint}</p>}
-      {errors.length > 0 && (
-        <p className="field-error">{errors.map((error) => sentenceOf(label, error)).join(" · ")}</p>
-      )}
+      <FieldErrorText label={label} errors={errors} />
     </div>
+  );
+}
+
+/** The errors of a control or of a group of them. */
+export function FieldErrorText({ label, errors = [] }: Pick<FieldText, "label" | "errors">) {
+  return errors.length === 0 ? null : (
+    <p className="field-error">{errors.map((error) => sentenceOf(label, error)).join(" · ")}</p>
   );
 }
 

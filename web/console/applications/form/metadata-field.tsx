@@ -3,7 +3,7 @@ import { Plus, X } from "lucide-react";
 import { useRef } from "react";
 import { CreateApplicationRequestSchema } from "../../../../gen/latchkey/v1/application_service_pb.js";
 import { Button, IconButton } from "../../ui/buttons.js";
-import { TextField } from "../../ui/fields.js";
+import { FieldErrorText, TextField } from "../../ui/fields.js";
 import type { FieldErrors } from "../../validation/validate.js";
 
 /** A row of the form. */
@@ -80,7 +80,7 @@ export function MetadataField({ pairs, errors, onChange }: MetadataFieldProps) {
           Add metadata
         </Button>
       </div>
-      {errors.metadata && <p className="field-error">{errors.metadata.join(" · ")}</p>}
+      <FieldErrorText label="Metadata" errors={errors.metadata} />
     </fieldset>
   );
 }

@@ -30,7 +30,10 @@ export function GrantOptions({ grant, errors, onChange }: GrantOptionsProps) {
         value={permissions}
         onChange={(next) => onChange({ ...grant, permissions: next })}
         kind="session"
-        errors={errorsOfNames(errors, "permissions", permissions)}
+        errors={[
+          ...(errors.request ? [grantRequired] : []),
+          ...errorsOfNames(errors, "permissions", permissions),
+        ]}
       />
       <RuleEditor
         kind="session"
@@ -38,7 +41,6 @@ export function GrantOptions({ grant, errors, onChange }: GrantOptionsProps) {
         onChange={(next) => onChange({ ...grant, rules: next })}
         errors={errors}
       />
-      {errors.request && <p className="field-error">{grantRequired}</p>}
       <Select
         label="Expires"
         options={lifetimes}
