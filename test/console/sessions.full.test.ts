@@ -116,6 +116,7 @@ describeInBrowser("console session pages", (browser) => {
     releaseAtSignOut();
 
     await signIn(opened, key);
+    await page.getByRole("link", { name: "Try a session" }).first().click();
     const releaseAtStop = await holdRequests(page, authorizations);
     const isAuthorizing = page.waitForRequest(authorizations);
     await button(page, "Run all steps").click();

@@ -50,7 +50,7 @@ function App() {
       <OutageNotice />
       <NewKeyProvider>
         <UnstoredKeysProvider>
-          <RequireSignIn>
+          <RequireSignIn home={home}>
             <Shell>
               <Suspense fallback={<PageSkeleton />}>
                 <Switch>

@@ -7,7 +7,6 @@ import { navigate } from "wouter/use-browser-location";
 import { AccessService, type WhoAmIResponse } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { openStorage } from "../../common/storage.js";
 import { LiveProvider } from "../live/live.js";
-import { home } from "../shell/pages.js";
 import { Button } from "../ui/buttons.js";
 import { Logo, Notice } from "../ui/display.js";
 import { Checkbox, KeyField } from "../ui/fields.js";
@@ -27,8 +26,14 @@ interface SignInState {
   readonly queries: QueryClient;
 }
 
+interface RequireSignInProps {
+  /** The page after a sign-out. */
+  readonly home: string;
+  readonly children: ReactNode;
+}
+
 /** Shows the sign-in page until a key is accepted. */
-export function RequireSignIn({ children }: { readonly children: ReactNode }) {
+export function RequireSignIn({ home, children }: RequireSignInProps) {
   const [state, setState] = useState<SignInState>();
   const [notice, setNotice] = useState<string>();
   const current = useRef<SignInState>(undefined);
