@@ -34,7 +34,7 @@ export function Page({ title, parents, badges, description, actions, children }:
       <header className="page-header">
         {parents && <Breadcrumbs parents={parents} current={title} />}
         <div className="page-title">
-          <h1 title={title}>{title}</h1>
+          <h1>{title}</h1>
           {badges}
         </div>
         {actions && <div className="actions">{actions}</div>}
