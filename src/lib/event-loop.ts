@@ -13,8 +13,9 @@ export function waitForNextTick(): Promise<void> {
 const waiting: (() => void)[] = [];
 
 /**
- * Yields to the event loop between the parts of a long computation. Resolves
- * one waiter per tick, in order, so each tick runs at most one part.
+ * Yields to the event loop before each part of a long computation. Resolves
+ * one waiter per tick, in order, so each tick runs at most one part. Many
+ * computations may start in one tick, so their first parts need it too.
  */
 export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => {

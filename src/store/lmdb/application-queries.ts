@@ -133,13 +133,13 @@ export function createApplicationSearch(
       return isComplete();
     };
 
-    let last = read(() => scanBatch(scan, undefined, visit));
-    while (last) {
+    let last: Buffer | undefined;
+    do {
       await yieldToEventLoop();
       signal?.throwIfAborted();
       const cursor = last;
       last = read(() => scanBatch(scan, cursor, visit));
-    }
+    } while (last);
     const page = { items: items.slice(0, size), more: items.length > size };
     if (stoppedAt) {
       return { ...page, stoppedAt };

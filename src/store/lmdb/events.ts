@@ -88,6 +88,7 @@ function createEventQueries(
     let last: EventPosition | undefined;
     let position = startOf(query);
     for (let read = 0; position && read < maxEventsPerPage; read += maxEventsPerTick) {
+      await yieldToEventLoop();
       signal?.throwIfAborted();
       const wanted = isCoveredByIndex(query) ? query.size + 1 - items.length : maxEventsPerTick;
       const { found, next } = readBatch(query, position, Math.min(wanted, maxEventsPerTick));
@@ -99,9 +100,6 @@ function createEventQueries(
         last = position;
       }
       position = next;
-      if (position) {
-        await yieldToEventLoop();
-      }
     }
     return { items, ...(position && { next: formatPosition(position) }) };
   }

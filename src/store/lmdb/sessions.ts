@@ -161,14 +161,14 @@ export function createSessionStore({
         }
         return undefined;
       };
-      for (let id: string | undefined; ; await yieldToEventLoop()) {
+      let id: string | undefined;
+      do {
+        await yieldToEventLoop();
         signal?.throwIfAborted();
         const after = id;
         id = read(() => countBatch(after));
-        if (id === undefined) {
-          return { open, isComplete: rows <= limit };
-        }
-      }
+      } while (id !== undefined);
+      return { open, isComplete: rows <= limit };
     },
 
     async delete(tenantId, id, context, check) {
@@ -253,14 +253,13 @@ function createSessionList(
 
   return async (query, signal) => {
     const items: SessionWithApplication[] = [];
-    signal?.throwIfAborted();
-    let id = read(() => readBatch(query, query.after, items));
-    while (id !== undefined) {
+    let id = query.after;
+    do {
       await yieldToEventLoop();
       signal?.throwIfAborted();
       const after = id;
       id = read(() => readBatch(query, after, items));
-    }
+    } while (id !== undefined);
     return { items: items.slice(0, query.size), more: items.length > query.size };
   };
 }

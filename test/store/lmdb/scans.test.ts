@@ -14,19 +14,19 @@ import { audit } from "../../support/store/audit.js";
 const folder = useLmdbFolder();
 
 /** Enough rows that no list reads all of them in one tick. */
-const rows = 2_000;
+const manyRows = 2_000;
 
 /** A list that reads all rows of a tenant and finds none of them. */
 type Scan = (signal?: AbortSignal) => Promise<{ readonly items: readonly unknown[] }>;
 
-async function scanEvents({ events }: Store): Promise<Scan> {
+async function scanEvents({ events }: Store, rows: number): Promise<Scan> {
   const { tenantId, target } = anEvent();
   await events.add(times(rows, () => anEvent({ tenantId, target })));
   const query = { tenantId, target: target.applicationId, kind: "application.deleted", size: 1 };
   return (signal) => events.list(query, signal);
 }
 
-async function scanApplications({ applications }: Store): Promise<Scan> {
+async function scanApplications({ applications }: Store, rows: number): Promise<Scan> {
   const { tenantId } = anApplication();
   const creates = times(rows, () =>
     applications.create(anApplication({ tenantId }), audit.created),
@@ -36,7 +36,7 @@ async function scanApplications({ applications }: Store): Promise<Scan> {
   return (signal) => applications.list({ tenantId, filter, size: 1, from: { page: 1 } }, signal);
 }
 
-async function scanSessions(store: Store): Promise<Scan> {
+async function scanSessions(store: Store, rows: number): Promise<Scan> {
   const { application } = await createWithSession(store);
   const { tenantId } = application;
   await Promise.all(times(rows, () => store.sessions.create(aSession(application))));
@@ -49,7 +49,7 @@ describe.each([
   ["sessions", scanSessions],
 ])("a long scan of %s", (_, prepare) => {
   it("stops when its caller aborts", async () => {
-    const scan = await prepare(await folder.open());
+    const scan = await prepare(await folder.open(), manyRows);
     const total = await countTicksUntil(scan());
     const caller = new AbortController();
     const reason = new Error("the caller disconnected");
@@ -60,10 +60,16 @@ describe.each([
   });
 
   it("shares the event loop with other scans", async () => {
-    const scan = await prepare(await folder.open());
+    const scan = await prepare(await folder.open(), manyRows);
     const one = await countTicksUntil(scan());
     const scans = times(10, () => scan());
     expect(await countTicksUntil(Promise.all(scans))).toBeGreaterThan(8 * one);
     expect((await Promise.all(scans)).flatMap(({ items }) => items)).toEqual([]);
+  });
+
+  it("starts in its own tick, however short it is", async () => {
+    const scan = await prepare(await folder.open(), 2);
+    const scans = times(10, () => scan());
+    expect(await countTicksUntil(Promise.all(scans))).toBeGreaterThanOrEqual(10);
   });
 });
