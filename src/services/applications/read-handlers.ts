@@ -4,6 +4,7 @@ import type { ListApplicationsRequest } from "../../../gen/latchkey/v1/applicati
 import { callerOf } from "../../auth/caller.js";
 import type { ApplicationType } from "../../contract/grants.js";
 import { applicationNotFound } from "../../errors.js";
+import { createKeyedSemaphore } from "../../lib/concurrency.js";
 import {
   type ApplicationFilter,
   type ApplicationStore,
@@ -18,6 +19,9 @@ import { createFindExact } from "./find-exact.js";
 import { toApplication } from "./messages.js";
 import type { ApplicationHandlerOptions, ApplicationHandlers } from "./update-application.js";
 
+/** Searches for words per tenant at a time. Each reads up to 10,000 applications. */
+const concurrentSearches = 2;
+
 /** Read-only handlers. */
 export function createReadHandlers({
   store,
@@ -29,6 +33,7 @@ export function createReadHandlers({
 > {
   const { applications } = store;
   const findExact = createFindExact(store, keyring);
+  const withSearchLimit = createKeyedSemaphore(concurrentSearches);
   const cursors = {
     newest: createCursors(createSealer, "newest"),
     name: createCursors(createSealer, "name"),
@@ -51,7 +56,11 @@ export function createReadHandlers({
         size,
         from: start === undefined ? { page } : cursors[order].read(tenantId, start),
       };
-      const found = await applications.list(query, context.signal);
+      const list = () => {
+        context.signal.throwIfAborted();
+        return applications.list(query, context.signal);
+      };
+      const found = await (words ? withSearchLimit(tenantId, list) : list());
       const { items, more, total, stoppedAt } = found;
       const last = items.at(-1);
       const next = more && last ? listPositionOf(order, last) : stoppedAt;

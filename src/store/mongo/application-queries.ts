@@ -1,4 +1,5 @@
 import type { ClientSession, Collection, Document, Sort } from "mongodb";
+import { yieldToEventLoop } from "../../lib/event-loop.js";
 import {
   type ApplicationFilter,
   type ApplicationPage,
@@ -91,6 +92,9 @@ const searched = {
   ...{ expires_at: 1, created_at: 1, last_used_at: 1 },
 } as const;
 
+/** Rows compared per tick of the event loop. */
+const maxRowsPerTick = 250;
+
 /**
  * Searches for words up to the scan limit. They are compared here, because
  * MongoDB folds the case of ASCII letters only.
@@ -123,6 +127,10 @@ async function searchApplications(
       if (rows++ === scanLimit && lastRead) {
         stoppedAt = listPositionOf(order, lastRead);
         break;
+      }
+      if (rows % maxRowsPerTick === 0) {
+        await yieldToEventLoop();
+        signal?.throwIfAborted();
       }
       lastRead = toApplication(document);
       if (hasWords(lastRead, words) && matched++ >= skip && found.length <= size) {

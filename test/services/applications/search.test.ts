@@ -5,6 +5,7 @@ import {
   ListApplicationsResponseSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { generateKey } from "../../../src/auth/keys.js";
+import { createSignal } from "../../../src/lib/concurrency.js";
 import { newId } from "../../../src/lib/uuid.js";
 import type { Store } from "../../../src/store/port/store.js";
 import { expectValid } from "../../contract/api/assertions.js";
@@ -15,13 +16,21 @@ import { type Api, keyOf } from "../../support/api/api.js";
 import { createGrpcApi } from "../../support/api/grpc.js";
 import { rpcPath } from "../../support/api/rpc-path.js";
 import { startServer, type TestServer } from "../../support/service/server.js";
+import { until } from "../../support/until.js";
 
 const scanLimit = 5;
 
-function withScanLimit(store: Store): Store {
+/** Called before each search for words, with its tenant. */
+let beforeSearch = async (_tenantId: string) => {};
+
+function observeSearches(store: Store): Store {
   const { applications } = store;
-  const list: typeof applications.list = (query, signal) =>
-    applications.list({ ...query, scanLimit }, signal);
+  const list: typeof applications.list = async (query, signal) => {
+    if (query.filter?.words) {
+      await beforeSearch(query.tenantId);
+    }
+    return applications.list({ ...query, scanLimit }, signal);
+  };
   return { ...store, applications: { ...applications, list } };
 }
 
@@ -31,7 +40,7 @@ let api: Api;
 beforeAll(async () => {
   server = await startServer("lmdb", {
     environment: { FOREIGN_KEYS: "accept" },
-    wrapStore: withScanLimit,
+    wrapStore: observeSearches,
   });
   api = createGrpcApi(`127.0.0.1:${server.port}`);
 });
@@ -118,5 +127,26 @@ describe("a search for words", () => {
     const second = await api.listApplications(key, { q: "till", start });
     expect(second.data.map(({ id }) => id)).toEqual([oldest.id]);
     expect(second.pagination?.incomplete).toBeUndefined();
+  });
+
+  it("waits for other searches of its tenant, of which two run at a time", async () => {
+    const [busy, other] = await Promise.all([server.createTenant(), server.createTenant()]);
+    let running = 0;
+    const gate = createSignal();
+    const released = gate.wait();
+    beforeSearch = async (tenantId) => {
+      if (tenantId === busy.tenantId) {
+        running++;
+        await released;
+      }
+    };
+    const searches = Promise.all(times(10, () => api.listApplications(busy.key, { q: "till" })));
+    await until(async () => running === 2);
+    await api.listApplications(other.key, { q: "till" });
+    await api.listApplications(busy.key, {});
+    expect(running).toBe(2);
+    gate.notify();
+    expect(await searches).toHaveLength(10);
+    expect(running).toBe(10);
   });
 });
