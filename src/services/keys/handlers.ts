@@ -5,7 +5,7 @@ import { type Call, unauthenticatedCallOf } from "../../auth/caller.js";
 import type { AddressOf } from "../../auth/caller-address.js";
 import type { Keyring } from "../../auth/keys.js";
 import type { Settings } from "../../config/settings.js";
-import { invalidSignature, pathNotFound } from "../../errors.js";
+import { invalidSignature, Problem } from "../../errors.js";
 import { createSemaphore } from "../../lib/concurrency.js";
 import type { Clock, Store } from "../../store/port/store.js";
 import { type RateLimits, throwIfRefused } from "../rate-limits/rate-limits.js";
@@ -73,7 +73,7 @@ export function createKeyHandlers(options: KeyHandlerOptions): ServiceImpl<typeo
     async reportLeakedKeys({ data }, context) {
       const call = unauthenticatedCallOf(context);
       if (!signingKeys) {
-        throw pathNotFound();
+        throw notConfigured();
       }
       if (!isSignedBy(signingKeys(), call.header, data)) {
         await countFailure(call);
@@ -85,4 +85,11 @@ export function createKeyHandlers(options: KeyHandlerOptions): ServiceImpl<typeo
       return { contentType: "application/json", data: Buffer.from(feedback) };
     },
   };
+}
+
+function notConfigured(): Problem {
+  return new Problem(
+    "path_not_found",
+    "Not found. The operator must set SECRET_SCANNING_KEYS to accept reports of leaked keys.",
+  );
 }
