@@ -105,3 +105,14 @@ export const securityHeaders: HeaderList = [
 
 /** Browsers that connected over TLS require it for a year. */
 export const strictTransportSecurity = ["strict-transport-security", "max-age=31536000"] as const;
+
+/** Whether an `Accept` or `Accept-Encoding` header lists a value, and does not refuse it with `q=0`. */
+export function accepts(header: string | string[] | undefined, value: string): boolean {
+  return String(header ?? "")
+    .toLowerCase()
+    .split(",")
+    .some((entry) => {
+      const [name, ...parameters] = entry.split(";").map((part) => part.trim());
+      return name === value && !parameters.some((one) => /^q=0(?:\.0*)?$/.test(one));
+    });
+}

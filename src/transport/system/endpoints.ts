@@ -6,7 +6,7 @@ import { routeOf } from "../../contract/methods.js";
 import { Problem } from "../../errors.js";
 import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
 import { type Exchange, handledOther, type RequestHandler } from "../http/exchange.js";
-import type { HeaderList } from "../http/headers.js";
+import { accepts, type HeaderList } from "../http/headers.js";
 import { requireGetOrHead, sendJson, sendProblem } from "../http/responses.js";
 import type { Readiness } from "./health.js";
 import { webPageAt } from "./web-pages.js";
@@ -58,7 +58,7 @@ export function createSystemEndpoints({
     openapi: "/openapi.json",
   });
   endpoints.set(rootPath, (exchange) =>
-    acceptsHtml(exchange)
+    accepts(exchange.headers.accept, "text/html")
       ? exchange.send(302, [...varyByAccept, "location", hasConsole ? "/console" : "/docs"])
       : exchange.send(200, [...varyByAccept, "content-type", "application/json"], service),
   );
@@ -106,10 +106,6 @@ export function createAuthZenMetadata(publicUrl: string): string {
 /** Browsers get the console or the documentation here, and programs the paths of this service. */
 const rootPath = "/";
 const varyByAccept: HeaderList = ["vary", "accept"];
-
-function acceptsHtml({ headers }: Exchange): boolean {
-  return headers.accept?.includes("text/html") ?? false;
-}
 
 const namesByPath: ReadonlyMap<string, string> = new Map([
   [rootPath, "root"],

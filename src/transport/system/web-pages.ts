@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
 import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
 import { type Exchange, handledOther, type RequestHandler } from "../http/exchange.js";
-import type { HeaderList } from "../http/headers.js";
+import { accepts, type HeaderList } from "../http/headers.js";
 import { requireGetOrHead } from "../http/responses.js";
 
 /** The paths of the console, the documentation, and their scripts, styles and images. */
@@ -156,10 +156,9 @@ async function sendFile(
   headers: HeaderList,
   status = 200,
 ): Promise<void> {
-  const [encoding, read] = [...compressed].find(([name]) => accepts(exchange, name)) ?? [
-    undefined,
-    plain,
-  ];
+  const [encoding, read] = [...compressed].find(([name]) =>
+    accepts(exchange.headers["accept-encoding"], name),
+  ) ?? [undefined, plain];
   const body = await read();
   exchange.isWebPage = true;
   exchange.send(
@@ -191,15 +190,6 @@ const encodings: readonly Encoding[] = [
   },
   { name: "gzip", extension: ".gz", compress: (plain) => promisify(gzip)(plain) },
 ];
-
-function accepts({ headers }: Exchange, encoding: string): boolean {
-  return String(headers["accept-encoding"] ?? "")
-    .split(",")
-    .some((entry) => {
-      const [name, ...parameters] = entry.split(";").map((part) => part.trim().toLowerCase());
-      return name === encoding && !parameters.some((one) => /^q=0(?:\.0*)?$/.test(one));
-    });
-}
 
 /** A file, uncompressed and, if the build compressed it, compressed. */
 interface WebFile {

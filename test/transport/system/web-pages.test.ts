@@ -200,9 +200,13 @@ describe("web pages", () => {
   });
 
   it("redirects a browser from / to the console, and lists the paths for programs", async () => {
-    const browser = await send(server, "/", { headers: { accept: "text/html,*/*" } });
-    expect([browser.status, browser.headers.location]).toEqual([302, "/console"]);
-    const program = await send(server, "/", { headers: { accept: "*/*" } });
+    const get = (accept: string) => send(server, "/", { headers: { accept } });
+    for (const accept of ["text/html,*/*", "TEXT/HTML; q=0.9"]) {
+      const browser = await get(accept);
+      expect([browser.status, browser.headers.location]).toEqual([302, "/console"]);
+    }
+    expect((await get("text/html;q=0, application/json")).status).toBe(200);
+    const program = await get("*/*");
     expect(program.status).toBe(200);
     expect(program.headers).toMatchObject({ "content-type": "application/json", vary: "accept" });
     expect(JSON.parse(program.body)).toEqual({
