@@ -431,8 +431,9 @@ export type ListApplicationsRequest = Message<"latchkey.v1.ListApplicationsReque
    * Text to search for. Every word must occur in the name, the description or the
    * external id, ignoring case. A whole id of an application or of one of its
    * keys, or a whole key, finds only that application; the key of a session finds
-   * the application that opened it. A key must not be in a URL: GET requests with
-   * one are refused.
+   * the application that opened it. A key of another system finds its application
+   * only if your key holds `access:check`. A key must not be in a URL: GET requests
+   * with one are refused.
    *
    * A search for words reads at most 10,000 applications per request. If it stops
    * there, `pagination.incomplete` is set: continue with `pagination.next`.

@@ -1,9 +1,10 @@
 import type { HandlerContext } from "@connectrpc/connect";
+import { AccessService } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { callerOf } from "../../auth/caller.js";
+import { callerHolds, callerOf } from "../../auth/caller.js";
 import type { Keyring } from "../../auth/keys.js";
 import { containsKeyPrefix, parseKey } from "../../contract/key-format.js";
-import { methodName } from "../../contract/methods.js";
+import { accessOf, methodName } from "../../contract/methods.js";
 import { invalidRequest, type Problem } from "../../errors.js";
 import { isId } from "../../lib/uuid-text.js";
 import type { Store } from "../../store/port/store.js";
@@ -12,12 +13,17 @@ import type { Store } from "../../store/port/store.js";
  * Finds the application that a search text identifies: by its id, by the id of
  * one of its keys, or by a key. Returns the ids to list, none for a key that
  * belongs to no application of the tenant, or `undefined` for another text.
+ * Only callers who may check keys find the key of another system: the result
+ * confirms the entire key, so the search could be used to guess keys.
  */
 type FindExact = (context: HandlerContext, text: string) => Promise<readonly string[] | undefined>;
 
+const { permission: checkPermission } = accessOf(AccessService.method.checkAccess);
+
 export function createFindExact({ applications, sessions }: Store, keyring: Keyring): FindExact {
   return async (context, text) => {
-    const { tenantId } = callerOf(context).application;
+    const caller = callerOf(context);
+    const { tenantId } = caller.application;
     const isUrl = context.requestMethod !== "POST";
     if (isUrl && containsKeyPrefix(text)) {
       throw keyInUrl();
@@ -42,7 +48,7 @@ export function createFindExact({ applications, sessions }: Store, keyring: Keyr
         (await idInTenant(id)) ?? (await applications.list(query, context.signal)).items[0]?.id;
       return found === undefined ? undefined : [found];
     }
-    if (keyring.acceptsForeign(text)) {
+    if (keyring.acceptsForeign(text) && callerHolds(caller, checkPermission)) {
       const id = await idInTenant(await applications.findForeign(keyring.hashes(text)));
       if (id !== undefined && isUrl) {
         throw keyInUrl();

@@ -86,6 +86,18 @@ describe("a search for a key", () => {
     }
   });
 
+  it("finds the key of another system only for callers who may check keys", async () => {
+    const { root, backend } = await seedTenant(server, api);
+    const foreign = await importForeign(root.tenantId);
+    const reader = await api.createApplication(root.key, {
+      ...{ name: "Reader", type: "public", permissions: ["application:read"] },
+    });
+    const find = async (key: string) =>
+      (await api.listApplications(key, { q: foreign.key })).data.map(({ id }) => id);
+    expect(await find(keyOf(reader))).toEqual([]);
+    expect(await find(backend.key)).toEqual([foreign.id]);
+  });
+
   it("is refused in a URL, and in no log", async () => {
     const { root, shop } = await seedTenant(server, api);
     const foreign = await importForeign(root.tenantId);
