@@ -27,8 +27,13 @@ export async function demoCommand(): Promise<void> {
   process.once("SIGHUP", () => process.exit(exitCodes.interrupted.code));
   await serve({
     settings: readSettings({
-      ...{ HOST: "127.0.0.1", PORT: "0", WORKERS: "1", DATA_DIR: folder },
-      ...{ CONSOLE: "off", METRICS: "off", SHUTDOWN_GRACE: "1s" },
+      HOST: "127.0.0.1",
+      PORT: "0",
+      WORKERS: "1",
+      DATA_DIR: folder,
+      CONSOLE: "off",
+      METRICS: "off",
+      SHUTDOWN_GRACE: "1s",
     }),
     log: createLogger("silent", { write() {} }),
     handlesFirstStart: true,

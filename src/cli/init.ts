@@ -212,7 +212,10 @@ function showResult(
   const { id, name, key } = application;
   const { language, title, file } = example;
   const value = {
-    ...{ profile: profileName, url, application_id: id, key },
+    profile: profileName,
+    url,
+    application_id: id,
+    key,
     example: { language, file, code },
   };
   requireReader(`The key of "${name}" is lost. Create another: ${latchkey(`apps rotate ${id}`)}`);

@@ -71,7 +71,11 @@ export function createGuard(options: GuardOptions): Guard {
   });
   const guard = createGuardFromParts({
     access: { checkAccess },
-    ...{ watch, cache, maxStaleness, timeout, now },
+    watch,
+    cache,
+    maxStaleness,
+    timeout,
+    now,
   });
   return {
     ...guard,

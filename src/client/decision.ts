@@ -36,8 +36,17 @@ export function toDecision(response: CheckAccessResponse): Decision {
   const { allowed, transform, decidedBy, reason, detail, applicationId, sessionId } = response;
   const { authorizedBy, limitedBy, dependsOnOrigin, dependsOnAddress } = response;
   return {
-    ...{ allowed, transform, decidedBy, reason, detail, applicationId, sessionId },
-    ...{ authorizedBy, limitedBy, dependsOnOrigin, dependsOnAddress },
+    allowed,
+    transform,
+    decidedBy,
+    reason,
+    detail,
+    applicationId,
+    sessionId,
+    authorizedBy,
+    limitedBy,
+    dependsOnOrigin,
+    dependsOnAddress,
     expiresAt: response.expiresAt && timestampDate(response.expiresAt),
     source: "service",
     staleness: 0,

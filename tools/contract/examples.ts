@@ -38,8 +38,11 @@ interface Mode {
 }
 
 const request: Mode = {
-  ...{ isResponse: false, isMinimal: false, hasEmpty: false },
-  ...{ omitted: [], fixed: {} },
+  isResponse: false,
+  isMinimal: false,
+  hasEmpty: false,
+  omitted: [],
+  fixed: {},
 };
 const response: Mode = { ...request, isResponse: true, hasEmpty: true };
 

@@ -88,8 +88,12 @@ async function count(
 
 /** What a search for words reads of each application: its texts and its position in every order. */
 const searched = {
-  ...{ name: 1, description: 1, external_id: 1 },
-  ...{ expires_at: 1, created_at: 1, last_used_at: 1 },
+  name: 1,
+  description: 1,
+  external_id: 1,
+  expires_at: 1,
+  created_at: 1,
+  last_used_at: 1,
 } as const;
 
 /** Rows compared per tick of the event loop. */
@@ -118,8 +122,11 @@ async function searchApplications(
     const cursor = documents.find(
       { ...toFilter(query), ...notExpired(time) },
       {
-        ...{ sort: sorts[order], limit: scanLimit + 1, hint: indexFor(query) },
-        ...{ projection: searched, batchSize: 1_000 },
+        sort: sorts[order],
+        limit: scanLimit + 1,
+        hint: indexFor(query),
+        projection: searched,
+        batchSize: 1_000,
         ...readOptions,
       },
     );

@@ -190,9 +190,15 @@ function applicationExpirationStages({ after, until, limit }: ExpirationRange): 
     { $limit: limit },
     {
       $project: {
-        ...{ tenant_id: 1, name: 1, created_at: 1, expires_at: 1 },
-        ...{ disabled: 1, held_permissions: 1 },
-        ...{ moment: "$expires_at", application_id: "$_id", key_id: { $literal: zeros } },
+        tenant_id: 1,
+        name: 1,
+        created_at: 1,
+        expires_at: 1,
+        disabled: 1,
+        held_permissions: 1,
+        moment: "$expires_at",
+        application_id: "$_id",
+        key_id: { $literal: zeros },
       },
     },
   ];
@@ -214,8 +220,13 @@ function keyExpirationStages({ after, until, limit }: ExpirationRange): Document
     { $unwind: "$keys" },
     {
       $project: {
-        ...{ tenant_id: 1, name: 1, expires_at: 1, created_at: "$keys.created_at" },
-        ...{ moment: "$keys.expires_at", application_id: "$_id", key_id: "$keys.id" },
+        tenant_id: 1,
+        name: 1,
+        expires_at: 1,
+        created_at: "$keys.created_at",
+        moment: "$keys.expires_at",
+        application_id: "$_id",
+        key_id: "$keys.id",
       },
     },
     { $match: isAfter },

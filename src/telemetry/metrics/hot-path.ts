@@ -34,8 +34,7 @@ export function createHotCounter<Label extends string>(
 
 /** Upper bounds in seconds, from a read of the embedded store to the request timeout. */
 const buckets = [
-  ...[0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05],
-  ...[0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+  0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ];
 const boundsInMilliseconds = buckets.map((bound) => bound * 1_000);
 

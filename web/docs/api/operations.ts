@@ -166,7 +166,12 @@ function createOperation(
   return {
     id: toAnchor(operationId),
     title: toTitle(operationId),
-    ...{ method, path, summary, description, access, parameters },
+    method,
+    path,
+    summary,
+    description,
+    access,
+    parameters,
     ...keyHeaders(document, object),
     body: object.requestBody && createBody(object.requestBody),
     response: {
@@ -276,7 +281,9 @@ export function createCall(
   );
   const query = new URLSearchParams(valuesIn("query")).toString();
   return {
-    ...{ method, origin, path: query === "" ? filledPath : `${filledPath}?${query}` },
+    method,
+    origin,
+    path: query === "" ? filledPath : `${filledPath}?${query}`,
     ...(keyHeader === undefined ? { key: null } : { keyHeader }),
     headers: Object.fromEntries([
       ...valuesIn("header"),

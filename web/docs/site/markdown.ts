@@ -197,7 +197,8 @@ function groupTabs(state: StateCore): void {
       isInTabs = true;
       added = (samples ?? []).map(({ language, code }) =>
         Object.assign(new state.Token("fence", "", 0), {
-          ...{ content: `${code}\n`, info: language },
+          content: `${code}\n`,
+          info: language,
           meta: { tab: tabLabels[language], isAdded: true },
         }),
       );

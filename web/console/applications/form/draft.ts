@@ -47,7 +47,11 @@ export const emptyDraft: Draft = {
 export function draftOf(application: Application): Draft {
   const { name, description = "", externalId = "", permissions, rules } = application;
   return {
-    ...{ name, description, externalId, permissions, rules },
+    name,
+    description,
+    externalId,
+    permissions,
+    rules,
     metadata: toPairs(application.metadata),
     type: application.type as ApplicationType,
     allowedOrigins: application.allowedOrigins.join("\n"),

@@ -21,7 +21,9 @@ interface BodyText {
 export function startValues({ body }: Operation): RequestValues {
   const example = body?.examples[0]?.value;
   return {
-    ...{ key: "", clientKey: "", parameters: {} },
+    key: "",
+    clientKey: "",
+    parameters: {},
     body: example === undefined ? { text: "" } : toBody(example),
   };
 }
