@@ -41,7 +41,9 @@ function waitUntilAccepted(count: number): Promise<void> {
 describe("bodies that all finish at the same time", () => {
   /** Slow to validate, and refused for its last field. */
   const rules = Array.from({ length: 200 }, (_, at) => ({
-    ...{ priority: at + 1, transform: "mask", permissions: ["token:read"] },
+    priority: at + 1,
+    transform: "mask",
+    permissions: ["token:read"],
     conditions: Array.from({ length: 3 }, () => ({
       attribute: "id",
       operator: "equals",

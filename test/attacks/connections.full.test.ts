@@ -100,7 +100,8 @@ describe("ten thousand connections within the limit", () => {
   const limit = String(2 * wantedConnections);
   const service = useAttackedService({
     ...noTimeouts,
-    ...{ CONNECTION_LIMIT: limit, ADDRESS_CONNECTION_LIMIT: limit },
+    CONNECTION_LIMIT: limit,
+    ADDRESS_CONNECTION_LIMIT: limit,
   });
 
   it("stay open and leave capacity for other clients", async () => {
@@ -119,7 +120,9 @@ describe("ten thousand connections within the limit", () => {
 
 describe("TLS connections over the limit per address", () => {
   const service = useAttackedService({
-    ...{ ...noTimeouts, ...tlsEnvironment, ADDRESS_CONNECTION_LIMIT: "20" },
+    ...noTimeouts,
+    ...tlsEnvironment,
+    ADDRESS_CONNECTION_LIMIT: "20",
   });
 
   it("are closed, whether or not they have started the handshake", async () => {
@@ -164,7 +167,9 @@ describe("connections over the limit per address", () => {
 
 describe("connections from a trusted proxy", () => {
   const service = useAttackedService({
-    ...{ ADDRESS_CONNECTION_LIMIT: "5", CONNECTION_LIMIT: "30", TRUSTED_PROXIES: "127.0.0.1" },
+    ADDRESS_CONNECTION_LIMIT: "5",
+    CONNECTION_LIMIT: "30",
+    TRUSTED_PROXIES: "127.0.0.1",
     ...noTimeouts,
   });
 

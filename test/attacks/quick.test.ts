@@ -8,7 +8,10 @@ import { sendSlowBodyUntilResponse, slowHeaders } from "./support/slow-clients.j
 // One attack of each kind. The full suite runs all of them.
 const timeout = 1_000;
 const service = useAttackedService({
-  ...{ HEADER_TIMEOUT: "1s", IDLE_TIMEOUT: "1s", BODY_TIMEOUT: "1s", REQUEST_TIMEOUT: "24h" },
+  HEADER_TIMEOUT: "1s",
+  IDLE_TIMEOUT: "1s",
+  BODY_TIMEOUT: "1s",
+  REQUEST_TIMEOUT: "24h",
 });
 
 describe("the default limits", () => {

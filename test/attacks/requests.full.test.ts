@@ -168,7 +168,9 @@ describe("an invalid timeout", () => {
     const grpc = await callRaw(service, getApplicationByKeyPath, { headers, body: envelope("") });
     const type = { "content-type": "application/json" };
     const connect = await send(service, getApplicationByKeyPath, {
-      ...{ method: "POST", headers: { ...headers, ...type }, body: "{}" },
+      method: "POST",
+      headers: { ...headers, ...type },
+      body: "{}",
     });
     const rest = await send(service, "/applications/key", { headers });
     return { grpc: grpc.headers["grpc-status"], connect: connect.status, rest: rest.status };

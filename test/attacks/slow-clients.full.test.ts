@@ -44,7 +44,10 @@ describe("without timeouts", () => {
 describe("with short timeouts", () => {
   const timeout = 1_000;
   const short = {
-    ...{ HEADER_TIMEOUT: "1s", IDLE_TIMEOUT: "1s", BODY_TIMEOUT: "1s", REQUEST_TIMEOUT: "24h" },
+    HEADER_TIMEOUT: "1s",
+    IDLE_TIMEOUT: "1s",
+    BODY_TIMEOUT: "1s",
+    REQUEST_TIMEOUT: "24h",
   };
   const service = useAttackedService(short);
   // With a body timeout of a day, only the header and idle timeouts can disconnect a client.

@@ -180,7 +180,9 @@ describe("many bodies that never finish", () => {
     ]);
     const sendLargeBody = () =>
       send(service, "/applications", {
-        ...{ method: "POST", headers: { ...asJson, ...withKey() }, body: largeBody.toString() },
+        method: "POST",
+        headers: { ...asJson, ...withKey() },
+        body: largeBody.toString(),
       });
     let response = await sendLargeBody();
     // The service may not have noticed yet that the other clients disconnected.
@@ -199,11 +201,9 @@ describe("streams that are abandoned as soon as they are opened", () => {
     for (let round = 0; round < 40 && !session.destroyed; round++) {
       for (let each = 0; each < 8; each++) {
         const stream = session.request({
-          ...{
-            ":method": "POST",
-            ":path": healthWatchPath,
-            "content-type": "application/connect+json",
-          },
+          ":method": "POST",
+          ":path": healthWatchPath,
+          "content-type": "application/connect+json",
         });
         stream.on("error", () => {});
         stream.resume();

@@ -51,7 +51,10 @@ async function createKeys(store: Store): Promise<Record<string, string>> {
     const key = generateKey(kind, id);
     created[name] = key;
     const application = anApplication({
-      ...{ id, type: "private", name, key: { id: newId(Date.now()), hash: hashedBy.hash(key) } },
+      id,
+      type: "private",
+      name,
+      key: { id: newId(Date.now()), hash: hashedBy.hash(key) },
       ...fields,
     });
     return store.applications.create(application, audit.created);

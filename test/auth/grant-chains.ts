@@ -28,7 +28,8 @@ export interface Chain {
 
 const permission = fc.constantFrom(
   ...["application:create", "application:update", "application:read", "event:read"],
-  ...["token:read", "token:use"],
+  "token:read",
+  "token:use",
 );
 
 const rule: fc.Arbitrary<RuleRecord> = fc.record({

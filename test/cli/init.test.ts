@@ -62,7 +62,8 @@ describe("latchkey init", () => {
         key: expect.stringMatching(/^lk_prv_/),
       });
       expect(example).toEqual({
-        ...{ language: "typescript", file: "latchkey-guard.mjs" },
+        language: "typescript",
+        file: "latchkey-guard.mjs",
         code: readFileSync(join(folder, "latchkey-guard.mjs"), "utf8"),
       });
       expect((await init(folder, ["--url", service.url])).stderr).toContain("already exists");

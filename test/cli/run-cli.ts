@@ -84,7 +84,9 @@ async function runInProcess(
 ): Promise<CommandResult> {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const restore = replaceProperties({
-    ...{ stdout, stderr, stdin: Readable.from([]) },
+    stdout,
+    stderr,
+    stdin: Readable.from([]),
     env: { PATH: process.env.PATH, ...environment },
   });
   const { exitCode } = process;

@@ -103,8 +103,11 @@ describe("the options of serve", () => {
     withTempFolder(async (folder) => {
       const dataDir = join(folder, "by option");
       const variables = {
-        ...{ DATA_DIR: join(folder, "by variable"), WORKERS: "1", PORT: "1" },
-        ...{ KEY_HEADER: "X-By-Variable", SESSION_TTL: "1h" },
+        DATA_DIR: join(folder, "by variable"),
+        WORKERS: "1",
+        PORT: "1",
+        KEY_HEADER: "X-By-Variable",
+        SESSION_TTL: "1h",
       };
       const service = run(
         ["serve", "--port=0", "--workers=2", "--data-dir", dataDir, "--key-header", "X-Key"],

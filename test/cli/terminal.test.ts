@@ -123,7 +123,9 @@ describeWith(script, "the CLI in a terminal", () => {
     symlinkSync(`../latchkey/${latchkeyPath}`, join(project, "node_modules", ".bin", "latchkey"));
     writeFileSync(join(project, "package.json"), "{}");
     const environment = {
-      ...{ TMPDIR: cli.path(""), HOME: cli.path(""), npm_config_update_notifier: "false" },
+      TMPDIR: cli.path(""),
+      HOME: cli.path(""),
+      npm_config_update_notifier: "false",
     };
     const terminal = startTerminal(["npx", "latchkey", "demo"], environment, project);
     expect(await terminal.ended()).toBe(0);

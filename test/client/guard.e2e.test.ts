@@ -68,7 +68,9 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
 
   function startGuard(options: Partial<GuardOptions> = {}): Guard {
     const guard = createGuard({
-      ...{ url: proxy.url, key: root.key, maxStaleness: 500 },
+      url: proxy.url,
+      key: root.key,
+      maxStaleness: 500,
       // Long enough for a slow machine. Tests of an unresponsive service set their own timeout.
       timeout: 60_000,
       ...options,
@@ -135,7 +137,9 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
     });
     const update = (after: number) =>
       client.applications.updateApplication({
-        ...{ id, name: "Subject", permissions },
+        id,
+        name: "Subject",
+        permissions,
         expiresAt: until(after),
       });
     const guard = await startReadyGuard({ maxStaleness: 60_000, maxAge: 3 * hour });

@@ -40,9 +40,13 @@ const fromBytes = (bytes: Buffer): Message => JSON.parse(bytes.toString());
 
 function method(path: string, requestStream: boolean, responseStream: boolean) {
   return {
-    ...{ path, requestStream, responseStream },
-    ...{ requestSerialize: toBytes, responseSerialize: toBytes },
-    ...{ requestDeserialize: fromBytes, responseDeserialize: fromBytes },
+    path,
+    requestStream,
+    responseStream,
+    requestSerialize: toBytes,
+    responseSerialize: toBytes,
+    requestDeserialize: fromBytes,
+    responseDeserialize: fromBytes,
   } satisfies MethodDefinition<Message, Message>;
 }
 

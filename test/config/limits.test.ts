@@ -19,7 +19,8 @@ const lowLimits = {
   CONNECTION_LIMIT: "20",
   HTTP2_STREAM_LIMIT: "7",
   // High, so that these timeouts do not close connections.
-  ...{ HEADER_TIMEOUT: "24h", BODY_TIMEOUT: "24h" },
+  HEADER_TIMEOUT: "24h",
+  BODY_TIMEOUT: "24h",
 };
 
 let limited: TestServer;

@@ -125,7 +125,9 @@ describe("KEY_HEADER", () => {
     const { body } = await send(server, "/openapi.json");
     const { securitySchemes } = JSON.parse(body).components;
     expect(securitySchemes.apiKey).toMatchObject({
-      ...{ type: "apiKey", in: "header", name: "X-Latchkey-Key" },
+      type: "apiKey",
+      in: "header",
+      name: "X-Latchkey-Key",
     });
   });
 

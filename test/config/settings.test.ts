@@ -173,21 +173,34 @@ describe("readSettings", () => {
 
   it("reads the resource limits", () => {
     const { limits } = readSettings({
-      ...{
-        HEADER_LIMIT: "32kb",
-        HEADER_COUNT_LIMIT: "50",
-        URL_LIMIT: "4kb",
-        JSON_DEPTH_LIMIT: "16",
-      },
-      ...{ HEADER_TIMEOUT: "5s", BODY_TIMEOUT: "1m", IDLE_TIMEOUT: "2m", CONNECTION_LIMIT: "500" },
-      ...{ ADDRESS_CONNECTION_LIMIT: "50", HTTP2_STREAM_LIMIT: "250", CALL_LIMIT: "100" },
-      ...{ CALLER_STREAM_LIMIT: "10", LIST_LIMIT: "200" },
+      HEADER_LIMIT: "32kb",
+      HEADER_COUNT_LIMIT: "50",
+      URL_LIMIT: "4kb",
+      JSON_DEPTH_LIMIT: "16",
+      HEADER_TIMEOUT: "5s",
+      BODY_TIMEOUT: "1m",
+      IDLE_TIMEOUT: "2m",
+      CONNECTION_LIMIT: "500",
+      ADDRESS_CONNECTION_LIMIT: "50",
+      HTTP2_STREAM_LIMIT: "250",
+      CALL_LIMIT: "100",
+      CALLER_STREAM_LIMIT: "10",
+      LIST_LIMIT: "200",
     });
     expect(limits).toEqual({
-      ...{ headerSize: 32_768, headerCount: 50, urlSize: 4_096, jsonDepth: 16 },
+      headerSize: 32_768,
+      headerCount: 50,
+      urlSize: 4_096,
+      jsonDepth: 16,
       bodyBudget: 33_554_432,
-      ...{ headerTimeout: 5_000, bodyTimeout: 60_000, idleTimeout: 120_000, connections: 500 },
-      ...{ connectionsPerAddress: 50, http2Streams: 250, calls: 100, streams: 10 },
+      headerTimeout: 5_000,
+      bodyTimeout: 60_000,
+      idleTimeout: 120_000,
+      connections: 500,
+      connectionsPerAddress: 50,
+      http2Streams: 250,
+      calls: 100,
+      streams: 10,
       listItems: 200,
     });
   });
@@ -216,8 +229,13 @@ describe("readSettings", () => {
       "HTTP2_STREAM_LIMIT must be a number of concurrent calls from 1 to 250, for example 100",
     ]);
     const problems = getProblems({
-      ...{ HEADER_COUNT_LIMIT: "1", JSON_DEPTH_LIMIT: "1", LIST_LIMIT: "1", CONNECTION_LIMIT: "0" },
-      ...{ ADDRESS_CONNECTION_LIMIT: "0", CALL_LIMIT: "0", CALLER_STREAM_LIMIT: "0" },
+      HEADER_COUNT_LIMIT: "1",
+      JSON_DEPTH_LIMIT: "1",
+      LIST_LIMIT: "1",
+      CONNECTION_LIMIT: "0",
+      ADDRESS_CONNECTION_LIMIT: "0",
+      CALL_LIMIT: "0",
+      CALLER_STREAM_LIMIT: "0",
     });
     expect(problems).toHaveLength(7);
     for (const problem of problems) {
@@ -257,8 +275,10 @@ describe("readSettings", () => {
     ["off", undefined],
   ])("reads the rate %s", (text, rate) => {
     const { rateLimits } = readSettings({
-      ...{ RATE_LIMIT_PUBLIC: text, RATE_LIMIT_PRIVATE: text },
-      ...{ RATE_LIMIT_MANAGEMENT: text, RATE_LIMIT_FAILURES: text },
+      RATE_LIMIT_PUBLIC: text,
+      RATE_LIMIT_PRIVATE: text,
+      RATE_LIMIT_MANAGEMENT: text,
+      RATE_LIMIT_FAILURES: text,
     });
     const all = { public: rate, private: rate, management: rate, failures: rate };
     expect(rateLimits).toEqual({ ...all, shared: false });
@@ -380,8 +400,14 @@ describe("readSettings", () => {
   );
 
   it.each([
-    ...["connection", "Transfer-Encoding", "grpc-timeout", "x-forwarded-for", "x-request-id"],
-    ...["traceparent", "tracestate", "baggage"],
+    "connection",
+    "Transfer-Encoding",
+    "grpc-timeout",
+    "x-forwarded-for",
+    "x-request-id",
+    "traceparent",
+    "tracestate",
+    "baggage",
     "Authorization",
     "SVC-GUARD-KEY",
     "X-Original-URI",

@@ -251,7 +251,9 @@ describeInBrowser("console access check page", (browser) => {
     await page.getByLabel("Token ID").fill("card%2F42");
     const search = new URLSearchParams({
       application: id,
-      ...{ permission: "token:create", token: "card%2F42", address: "203.0.113.256" },
+      permission: "token:create",
+      token: "card%2F42",
+      address: "203.0.113.256",
     });
     await expectEventually(() => new URL(page.url()).search, `?${search}`);
     search.set("address", "203.0.113.7");

@@ -142,7 +142,10 @@ describeInBrowser("console application fields", (browser) => {
     await page.getByLabel("Description", { exact: true }).fill("Mine");
     await page.getByLabel("After a number of days").check();
     await api.updateApplication(root.key, {
-      ...{ ...before, id, description: "Theirs", updateMask: { paths: ["expires_at"] } },
+      ...before,
+      id,
+      description: "Theirs",
+      updateMask: { paths: ["expires_at"] },
     });
     await button(page, "Load latest version").click();
     const saved = (label: string) => page.getByRole("region", { name: label }).textContent();
@@ -176,7 +179,11 @@ describeInBrowser("console application fields", (browser) => {
 
   it("leaves without a prompt if the input means the saved values", async () => {
     const { id } = await api.createApplication(root.key, {
-      ...{ ...granted, type: "public", name: "Steady", sessionQuota: 5, metadata: { a: "1" } },
+      ...granted,
+      type: "public",
+      name: "Steady",
+      sessionQuota: 5,
+      metadata: { a: "1" },
     });
     const { page, faults } = await open(`/applications/${id}`);
     const leave = async () => {

@@ -164,7 +164,9 @@ describeInBrowser("console list of 10,000 applications", (browser) => {
     // The newest application needs a later id than the others.
     server.clock.advance(1_000);
     const { id } = await api.createApplication(root.key, {
-      ...{ name: "Winter sale", type: "private", permissions: ["season:run"] },
+      name: "Winter sale",
+      type: "private",
+      permissions: ["season:run"],
       externalId: "winter-1",
       expiresAt: timestampFromMs(Date.now() + 10 * 86_400_000),
     });

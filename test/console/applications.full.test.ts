@@ -23,7 +23,9 @@ describeInBrowser("console application pages", (browser) => {
   /** Creates an application over the API. */
   async function createApplication(name: string, permissions: string[], type = "management") {
     const { id, key = "" } = await api.createApplication(root.key, {
-      ...{ name, type, permissions },
+      name,
+      type,
+      permissions,
     });
     return { id, key };
   }
@@ -211,7 +213,9 @@ describeInBrowser("console application pages", (browser) => {
 
   it("shows the new key after a user replaces their own key and is signed out", async () => {
     const { id, key } = await createApplication("Own", [
-      ...["application:read", "application:update", "event:read"],
+      "application:read",
+      "application:update",
+      "event:read",
     ]);
     const opened = await open(`/applications/${id}`, key);
     const { page } = opened;
@@ -234,7 +238,9 @@ describeInBrowser("console application pages", (browser) => {
 
   it("shows the new keys of several applications after the key in use is refused", async () => {
     const admin = await createApplication("Rotator", [
-      ...["application:read", "application:update", "event:read"],
+      "application:read",
+      "application:update",
+      "event:read",
     ]);
     await createApplication("Rotated", ["token:read"], "private");
     const { page, faults } = await open("/applications?q=rotated", admin.key);

@@ -19,8 +19,15 @@ describeInBrowser("console shell", (browser) => {
   const { server, root, api, open } = useConsole(browser);
 
   it.each([
-    ...["/overview", "/applications", "/applications/new", "/sessions", "/sessions/try"],
-    ...["/why", "/activity", "/me", "an application"],
+    "/overview",
+    "/applications",
+    "/applications/new",
+    "/sessions",
+    "/sessions/try",
+    "/why",
+    "/activity",
+    "/me",
+    "an application",
   ])("loads little script for the sign-in and %s", async (path) => {
     const { page, faults } = await browser.open("about:blank");
     let requested = 0;

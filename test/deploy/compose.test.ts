@@ -62,7 +62,9 @@ describe("compose.yaml", () => {
   it("gives every container a read-only root and no privileges", () => {
     for (const [name, { read_only, cap_drop, security_opt }] of Object.entries(services)) {
       expect({ name, read_only, cap_drop, security_opt }).toEqual({
-        ...{ name, read_only: true, cap_drop: ["ALL"] },
+        name,
+        read_only: true,
+        cap_drop: ["ALL"],
         security_opt: ["no-new-privileges:true"],
       });
     }

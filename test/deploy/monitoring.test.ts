@@ -116,7 +116,9 @@ describe("the dashboard", () => {
   it("queries the selected data source and has unique panel ids", () => {
     expect(dashboard.schemaVersion).toBeGreaterThanOrEqual(39);
     expect(dashboard.templating.list.map(({ name }: { name: string }) => name)).toEqual([
-      ...["datasource", "job", "instance"],
+      "datasource",
+      "job",
+      "instance",
     ]);
     expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
     const sources = JSON.stringify(dashboard).match(/"uid":"(?!latchkey")[^"]*"/g) ?? [];

@@ -91,7 +91,11 @@ describe("the documentation site", () => {
 
   it("links to files of the repository that exist", () => {
     const documents = [
-      ...["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "examples/README.md"],
+      "README.md",
+      "CHANGELOG.md",
+      "CONTRIBUTING.md",
+      "SECURITY.md",
+      "examples/README.md",
       ...readdirSync("docs", { recursive: true, encoding: "utf8" })
         .filter((name) => name.endsWith(".md"))
         .map((name) => join("docs", name)),
@@ -180,8 +184,10 @@ describe("the pages of errors", () => {
     for (const { code, type, title, status } of examples) {
       const expected = problemCatalogue[code as ProblemCode];
       expect({ code, type, title, status }).toEqual({
-        ...{ code, type: problemUri(code) },
-        ...{ title: expected.title, status: expected.status },
+        code,
+        type: problemUri(code),
+        title: expected.title,
+        status: expected.status,
       });
     }
   });

@@ -52,7 +52,9 @@ async function observeOutage(interrupt: (proxy: TcpProxy) => void): Promise<Obse
   });
   await until(async () => (await send(target, "/readyz")).status === 200);
   return {
-    ...{ before, during, health },
+    before,
+    during,
+    health,
     streamErrors: await Promise.all(streams.map((getError) => getError())),
   };
 }

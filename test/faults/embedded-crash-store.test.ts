@@ -123,8 +123,12 @@ async function expectSession(
     expect(isNonceUsed).toBe(true);
   }
   const grant = {
-    ...{ sessionId: id, tenantId, nonceHashes: [session.nonceHash] },
-    ...{ authorizedBy: application.id, permissions: [], rules: [] },
+    sessionId: id,
+    tenantId,
+    nonceHashes: [session.nonceHash],
+    authorizedBy: application.id,
+    permissions: [],
+    rules: [],
   };
   expect(await store.sessions.authorize(grant, audit.authorized)).toBe(
     isNonceUsed ? "used" : "authorized",

@@ -18,7 +18,10 @@ interface Operation {
 
 const permissions = ["token:read"];
 const rule = {
-  ...{ description: "cards", priority: 1, transform: "mask", permissions },
+  description: "cards",
+  priority: 1,
+  transform: "mask",
+  permissions,
   container: "/pci/",
 };
 const condition = { attribute: "container", operator: "equals", value: "/pci/" };
@@ -46,41 +49,62 @@ function getOperations({ attacker, victim }: FuzzFixtures): Operation[] {
   const byManager = { key: attacker.management };
   return [
     {
-      ...{ verb: "POST", path: "/applications", rpc: `${applications}/CreateApplication` },
+      verb: "POST",
+      path: "/applications",
+      rpc: `${applications}/CreateApplication`,
       body: { name: "a", type: "public", ...grants, ...restrictions, expires_at },
       key: attacker.creator,
       accepts: isAny,
     },
     {
-      ...{ verb: "PUT", path: `/applications/${id}`, rpc: `${applications}/UpdateApplication` },
-      ...{ body: { name: "a", ...grants, ...restrictions }, bound: { id }, ...byManager },
+      verb: "PUT",
+      path: `/applications/${id}`,
+      rpc: `${applications}/UpdateApplication`,
+      body: { name: "a", ...grants, ...restrictions },
+      bound: { id },
+      ...byManager,
       accepts: isRefused,
     },
     {
-      ...{ verb: "POST", path: `/applications/${id}/regenerate` },
-      ...{ rpc: `${applications}/RegenerateApplicationKey`, bound: { id }, ...byManager },
+      verb: "POST",
+      path: `/applications/${id}/regenerate`,
+      rpc: `${applications}/RegenerateApplicationKey`,
+      bound: { id },
+      ...byManager,
       body: { grace_period: "3600s" },
       accepts: isRefused,
     },
     {
-      ...{ verb: "POST", path: `/applications/${id}/disable`, bound: { id }, ...byManager },
-      ...{ rpc: `${applications}/DisableApplication`, body: {} },
+      verb: "POST",
+      path: `/applications/${id}/disable`,
+      bound: { id },
+      ...byManager,
+      rpc: `${applications}/DisableApplication`,
+      body: {},
       accepts: isRefused,
     },
     {
-      ...{ verb: "POST", path: "/sessions/authorize", rpc: "SessionService/AuthorizeSession" },
+      verb: "POST",
+      path: "/sessions/authorize",
+      rpc: "SessionService/AuthorizeSession",
       body: { nonce: victim.nonce, permissions, rules: [sessionRule], expires_at },
       key: attacker.private,
       accepts: isRefused,
     },
     {
-      ...{ verb: "POST", path: "/access/check", rpc: "AccessService/CheckAccess" },
-      ...{ body: check, key: attacker.session },
+      verb: "POST",
+      path: "/access/check",
+      rpc: "AccessService/CheckAccess",
+      body: check,
+      key: attacker.session,
       accepts: isNotAllowed,
     },
     {
-      ...{ verb: "POST", path: "/access/check-batch", rpc: "AccessService/BatchCheckAccess" },
-      ...{ body: { checks: [check, check] }, key: attacker.private },
+      verb: "POST",
+      path: "/access/check-batch",
+      rpc: "AccessService/BatchCheckAccess",
+      body: { checks: [check, check] },
+      key: attacker.private,
       accepts: isNotAllowed,
     },
   ];
@@ -146,7 +170,9 @@ export function bodyRequests(fixtures: FuzzFixtures): fc.Arbitrary<PipelinedInpu
     const { verb, path, rpc, key, body, bound = {}, accepts } = operation;
     const overRest = mutateBody(body).map((text) => ({ verb, target: path, text }));
     const overRpc = mutateBody({ ...bound, ...body }).map((text) => ({
-      ...{ verb: "POST", target: `/latchkey.v1.${rpc}`, text },
+      verb: "POST",
+      target: `/latchkey.v1.${rpc}`,
+      text,
     }));
     return fc
       .tuple(fc.oneof(overRest, overRpc), anyContent)

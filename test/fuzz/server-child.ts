@@ -30,11 +30,16 @@ function extendMongoTimeouts(): void {
 async function main(engine: Engine): Promise<void> {
   extendMongoTimeouts();
   const environment = {
-    ...{ ...rateLimitsOff, LOG_LEVEL: "warn", CORS_ORIGINS: allowedOrigin },
+    ...rateLimitsOff,
+    LOG_LEVEL: "warn",
+    CORS_ORIGINS: allowedOrigin,
     // A slow machine must not cause timeouts.
-    ...{ REQUEST_TIMEOUT: "10m", HEADER_TIMEOUT: "1m", BODY_TIMEOUT: "1m" },
+    REQUEST_TIMEOUT: "10m",
+    HEADER_TIMEOUT: "1m",
+    BODY_TIMEOUT: "1m",
     // Node keeps the connection of a client that violates HTTP/2 until the timeout.
-    ...{ CONNECTION_LIMIT: "20000", ADDRESS_CONNECTION_LIMIT: "20000" },
+    CONNECTION_LIMIT: "20000",
+    ADDRESS_CONNECTION_LIMIT: "20000",
   };
   const server = await startServer(engine, { environment });
   const builtInCount = Object.getOwnPropertyNames(Object.prototype).length;

@@ -50,10 +50,14 @@ describeWithProxy("envoy", "envoy with a client certificate", () => {
       const root = await base.createTenant();
       const api = createRestApi(base.url);
       const gateway = await api.createApplication(root.key, {
-        ...{ name: "Gateway", type: "private", permissions: ["access:check"] },
+        name: "Gateway",
+        type: "private",
+        permissions: ["access:check"],
       });
       const { key = "" } = await api.createApplication(root.key, {
-        ...{ name: "Reader", type: "private", permissions: ["token:read"] },
+        name: "Reader",
+        type: "private",
+        permissions: ["token:read"],
       });
       const server = await startServer("lmdb", {
         store: base.store,
@@ -70,8 +74,11 @@ describeWithProxy("envoy", "envoy with a client certificate", () => {
       const envoy = await startRunningProxy(
         "envoy",
         {
-          ...{ GATEWAY_KEY: "", LATCHKEY_HOST: "127.0.0.1", LATCHKEY_PORT: String(server.port) },
-          ...{ UPSTREAM_HOST: "127.0.0.1", UPSTREAM_PORT: upstream.port },
+          GATEWAY_KEY: "",
+          LATCHKEY_HOST: "127.0.0.1",
+          LATCHKEY_PORT: String(server.port),
+          UPSTREAM_HOST: "127.0.0.1",
+          UPSTREAM_PORT: upstream.port,
         },
         folder,
       );

@@ -83,7 +83,11 @@ export async function startGateway(
     UPSTREAM_PORT: upstream.port,
   });
   return {
-    ...{ port: proxy.port, server, root, api, network },
+    port: proxy.port,
+    server,
+    root,
+    api,
+    network,
     setStoreDown(isDown) {
       isStoreDown = isDown;
     },

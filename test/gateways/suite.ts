@@ -118,7 +118,9 @@ export function describeGateway(
 
     it("forwards the id and expiry of a session", async () => {
       const { key: page } = await gateway.api.createApplication(gateway.root.key, {
-        ...{ name: "Page", type: "public", permissions: ["token:create"] },
+        name: "Page",
+        type: "public",
+        permissions: ["token:create"],
       });
       const { sessionKey, nonce, id } = await gateway.api.createSession(page);
       expectDenial(await get(withKey(sessionKey)), 403, "permission_denied");
@@ -182,11 +184,16 @@ export function describeGateway(
     ];
     const hostileHeaders = {
       ...Object.fromEntries(identityHeaders.map((it) => [`x-latchkey-${it}`, "forged"])),
-      ...{ "x-latchkey-reason": "forged", "svc-guard-key": "forged" },
-      ...{ "x-forwarded-host": "forged", "x-forwarded-for": "203.0.113.9" },
-      ...{ "x-forwarded-method": "GET", "x-forwarded-uri": "/cards/card-4242" },
-      ...{ "x-original-host": "forged", "x-original-method": "GET" },
-      ...{ "x-original-uri": "/cards/card-4242", "x-original-url": "http://forged/cards/" },
+      "x-latchkey-reason": "forged",
+      "svc-guard-key": "forged",
+      "x-forwarded-host": "forged",
+      "x-forwarded-for": "203.0.113.9",
+      "x-forwarded-method": "GET",
+      "x-forwarded-uri": "/cards/card-4242",
+      "x-original-host": "forged",
+      "x-original-method": "GET",
+      "x-original-uri": "/cards/card-4242",
+      "x-original-url": "http://forged/cards/",
     };
 
     it("does not forward forged headers", async () => {
@@ -202,7 +209,9 @@ export function describeGateway(
     it("does not decide by forged headers", async () => {
       const post = (key: string) =>
         send(gateway, "/cards/", {
-          ...{ method: "POST", body: "{}", headers: { ...hostileHeaders, ...withKey(key) } },
+          method: "POST",
+          body: "{}",
+          headers: { ...hostileHeaders, ...withKey(key) },
         });
       expectDenial(await post(reader.key), 403, "permission_denied");
       expectPassedOn(await post(writer.key));
@@ -213,13 +222,17 @@ export function describeGateway(
 
     it("decides by the address of the client, not by a forged one", async () => {
       const { key = "" } = await gateway.api.createApplication(gateway.root.key, {
-        ...{ name: "Elsewhere", type: "private", permissions: ["token:read"] },
+        name: "Elsewhere",
+        type: "private",
+        permissions: ["token:read"],
         allowedCidrs: ["203.0.113.0/24"],
       });
       const forged = { "x-forwarded-for": "203.0.113.9", "x-real-ip": "203.0.113.9" };
       expectDenial(await get({ ...forged, ...withKey(key) }), 403, "address_not_allowed");
       const { key: local = "" } = await gateway.api.createApplication(gateway.root.key, {
-        ...{ name: "Local", type: "private", permissions: ["token:read"] },
+        name: "Local",
+        type: "private",
+        permissions: ["token:read"],
         allowedCidrs: ["127.0.0.0/8"],
       });
       expectPassedOn(await get({ ...forged, ...withKey(local) }));
@@ -283,7 +296,9 @@ export function describeGateway(
 
     it("denies requests above the rate limit of the client with 429", async () => {
       const { key = "" } = await gateway.api.createApplication(gateway.root.key, {
-        ...{ name: "Frequent", type: "public", permissions: ["token:read"] },
+        name: "Frequent",
+        type: "public",
+        permissions: ["token:read"],
       });
       for (let count = 0; count < publicBurst; count++) {
         expectPassedOn(await get(withKey(key)));

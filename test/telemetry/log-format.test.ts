@@ -15,7 +15,9 @@ describe("a log line on a terminal", () => {
 
   it("shows a successful request in short, and all fields of a failed one", () => {
     const call = {
-      ...{ request_id: "r-1", method: "latchkey.v1.AccessService/WhoAmI", protocol: "rest" },
+      request_id: "r-1",
+      method: "latchkey.v1.AccessService/WhoAmI",
+      protocol: "rest",
       duration_ms: 0.571,
     };
     expect(format({ ...call, code: "ok", application_id: "a-1" })).toBe(

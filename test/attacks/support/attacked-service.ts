@@ -29,7 +29,9 @@ const testTimeout = 300_000;
 
 /** Timeouts longer than any test, so that they neither end an attack nor fail calls on a slow machine. */
 export const noTimeouts = {
-  ...{ HEADER_TIMEOUT: "24h", BODY_TIMEOUT: "24h", REQUEST_TIMEOUT: "24h" },
+  HEADER_TIMEOUT: "24h",
+  BODY_TIMEOUT: "24h",
+  REQUEST_TIMEOUT: "24h",
 };
 
 /** A service in a separate process, with a legitimate client during attacks. */

@@ -24,7 +24,10 @@ let slowest = 0;
 function fetchStatus(agent) {
   return new Promise((resolve, reject) => {
     const outgoing = request({
-      ...{ host: "127.0.0.1", port, path: "/applications/key", agent },
+      host: "127.0.0.1",
+      port,
+      path: "/applications/key",
+      agent,
       headers: { "svc-api-key": key },
     });
     outgoing.on("response", (incoming) => {

@@ -44,9 +44,24 @@ export async function sendMisplacedKeys(secret: string, recording: Recording): P
     }
   }
   const headers = [
-    ...["authorization", "cookie", "user-agent", "x-request-id", "traceparent", "tracestate"],
-    ...["x-api-key", "origin", "referer", "x-forwarded-for", "baggage", "if-match", secret],
-    ...["idempotency-key", "accept", "expect", "grpc-timeout", "connect-timeout-ms"],
+    "authorization",
+    "cookie",
+    "user-agent",
+    "x-request-id",
+    "traceparent",
+    "tracestate",
+    "x-api-key",
+    "origin",
+    "referer",
+    "x-forwarded-for",
+    "baggage",
+    "if-match",
+    secret,
+    "idempotency-key",
+    "accept",
+    "expect",
+    "grpc-timeout",
+    "connect-timeout-ms",
   ];
   for (const name of headers) {
     const misplaced = { ...authenticated, [name]: secret };

@@ -159,7 +159,10 @@ export function slowBodyHttp2(
   session.on("error", () => {});
   const startedAt = performance.now();
   const stream = session.request({
-    ...{ ":method": "POST", ":path": path, "svc-api-key": firstKey, te: "trailers" },
+    ":method": "POST",
+    ":path": path,
+    "svc-api-key": firstKey,
+    te: "trailers",
     ...headers,
   });
   let status = "";

@@ -12,7 +12,10 @@ const serializeContext = (context) =>
 
 /** All parts of a span that an exporter may send. */
 const serializeSpan = (span) => ({
-  ...{ name: span.name, attributes: span.attributes, status: span.status, events: span.events },
+  name: span.name,
+  attributes: span.attributes,
+  status: span.status,
+  events: span.events,
   links: span.links.map(({ context, ...link }) => ({
     ...link,
     context: serializeContext(context),

@@ -5,7 +5,9 @@ const permission = "token:read";
 const permissions = ["access:check"];
 const applicationRule = { priority: 1, container: "/pci/", transform: "mask", permissions };
 const conditionRule = {
-  ...{ priority: 1, transform: "mask", permissions },
+  priority: 1,
+  transform: "mask",
+  permissions,
   conditions: [{ attribute: "id", operator: "equals", value: "card-1" }],
 };
 

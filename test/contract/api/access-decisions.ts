@@ -13,7 +13,9 @@ function rule(priority: number, container: string, description: string, transfor
 /** Creates a session rule from conditions written as `attribute operator value`. */
 function conditionRule(priority: number, ...conditions: string[]) {
   return {
-    ...{ priority, transform: "reveal", permissions },
+    priority,
+    transform: "reveal",
+    permissions,
     conditions: conditions.map((condition) => {
       const [attribute = "", operator = "", value = ""] = condition.split(" ");
       return { attribute, operator, value };

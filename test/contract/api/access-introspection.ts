@@ -10,8 +10,14 @@ const rule = { priority: 3, container: "/pci/", transform: "mask", permissions, 
 const condition = { attribute: "container", operator: "starts_with", value: "/pci/" };
 const sessionRule = { priority: 2, transform: "reveal", permissions, conditions: [condition] };
 const own = [
-  ...["application:create", "application:read", "application:update", "application:delete"],
-  ...["session:read", "session:delete", "access:check", "event:read"],
+  "application:create",
+  "application:read",
+  "application:update",
+  "application:delete",
+  "session:read",
+  "session:delete",
+  "access:check",
+  "event:read",
 ];
 const allPermissions = [...own, "token:create", "token:read", "token:use"];
 

@@ -85,7 +85,9 @@ export function describeSearchApplications({ server, api, expectRefused }: ApiSu
       expect(await names({ q: " backend  check " })).toEqual(["Checkout backend"]);
       expect(await names({ q: "receipts 1000" })).toEqual(["Till"]);
       expect(await names({ q: "e", order: "name", type: "private" })).toEqual([
-        ...["checker", "Checkout backend", "Till"],
+        "checker",
+        "Checkout backend",
+        "Till",
       ]);
       expect(await names({ q: "check", id: [apps.checker.id, apps.shop.id] })).toEqual(["checker"]);
       const { pagination } = await api().listApplications(root.key, { q: "check", size: 1 });
@@ -110,7 +112,8 @@ export function describeSearchApplications({ server, api, expectRefused }: ApiSu
     it("finds the applications that one created", async () => {
       const { root, names, apps } = await createTenant();
       expect(await names({ createdBy: root.applicationId, type: "private" })).toEqual([
-        ...["checker", "Checkout backend"],
+        "checker",
+        "Checkout backend",
       ]);
       expect(await names({ createdBy: apps.shop.id })).toEqual([]);
     });

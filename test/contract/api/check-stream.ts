@@ -214,7 +214,9 @@ export function describeCheckStream({ engine, connect }: CheckStreamSuiteOptions
         "address_not_allowed",
         ({ root, backend: { id } }) =>
           api.updateApplication(root.key, {
-            ...{ id, name: "backend", permissions: ["access:check"] },
+            id,
+            name: "backend",
+            permissions: ["access:check"],
             allowedCidrs: ["203.0.113.0/24"],
           }),
       ],

@@ -28,8 +28,12 @@ export function describeListEvents({ server, api, expectRefused }: ApiSubject): 
       expect(all.pagination).toMatchObject({ pageSize: 20 });
       expect(all.pagination?.next).toBeUndefined();
       expect(all.data.map(({ after }) => after?.name)).toEqual([
-        ...["third", "second", "first"],
-        ...["public one", "private one", "Bootstrap"],
+        "third",
+        "second",
+        "first",
+        "public one",
+        "private one",
+        "Bootstrap",
       ]);
 
       const byCursor: Event[] = [];

@@ -36,8 +36,11 @@ export interface CreatedApplication {
 
 /** The permissions of the backend, which it can grant to sessions. */
 const backendPermissions = [
-  ...["token:read", "token:use", "token:create"],
-  ...["application:read", "access:check"],
+  "token:read",
+  "token:use",
+  "token:create",
+  "application:read",
+  "access:check",
 ];
 
 /** Creates a tenant with a private application, the backend, and a public one, the shop. */

@@ -134,7 +134,13 @@ export function describeKeyRevocation({ server, api, expectRefused }: ApiSubject
         generateKey("mgt", root.applicationId),
         generateKey("pub", newId(0)),
         generateKey("ses", newId(0)),
-        ...[replaced, oldPublic, nonce, `${backend.key}0`, "sk_live_51H8vXbKq2mNpR7t", "🔑", " "],
+        replaced,
+        oldPublic,
+        nonce,
+        `${backend.key}0`,
+        "sk_live_51H8vXbKq2mNpR7t",
+        "🔑",
+        " ",
       ];
       for (const key of unknown) {
         await revoke(key);

@@ -19,8 +19,14 @@ export function describeOverview({ server, api, expectRefused }: ApiSubject): vo
       await seedTenant(server(), api());
       expect(await getOverview(root.key)).toMatchObject({
         applications: {
-          ...{ total: 3, private: 1, public: 1, management: 1, enabled: 3, disabled: 0 },
-          ...{ expiring: 0, unused: 0 },
+          total: 3,
+          private: 1,
+          public: 1,
+          management: 1,
+          enabled: 3,
+          disabled: 0,
+          expiring: 0,
+          unused: 0,
         },
         sessions: { open: 0 },
       });
@@ -36,8 +42,14 @@ export function describeOverview({ server, api, expectRefused }: ApiSubject): vo
       await api().disableApplication(root.key, backend);
       const { applications, sessions } = await getOverview(root.key);
       expect(applications).toMatchObject({
-        ...{ total: 6, private: 4, public: 1, management: 1, enabled: 5, disabled: 1 },
-        ...{ expiring: 2, unused: 0 },
+        total: 6,
+        private: 4,
+        public: 1,
+        management: 1,
+        enabled: 5,
+        disabled: 1,
+        expiring: 2,
+        unused: 0,
       });
       expect(sessions?.open).toBe(2);
       expect(sessions?.capped).toBeUndefined();

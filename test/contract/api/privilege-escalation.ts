@@ -201,7 +201,9 @@ export function describePrivilegeEscalation({ server, api, expectRefused }: ApiS
       const { id } = await createApplication("private", { ...tokenRead, expiresAt });
       const update = (after: number) =>
         api().updateApplication(caller.key, {
-          ...{ id, name: "renamed", ...tokenRead },
+          id,
+          name: "renamed",
+          ...tokenRead,
           expiresAt: timestampFromMs(now() + after),
         });
       await expectRefused(update(2 * hour), "permission_denied");

@@ -22,7 +22,9 @@ export function describeRestrictions(subject: ApiSubject): void {
       const { id, key } = await createApplication("public", { ...tokenRead, allowedOrigins });
       for (const origin of allowedOrigins) {
         expect(await api().whoAmI(from(origin, key))).toMatchObject({
-          ...{ applicationId: id, allowedOrigins, allowedCidrs: [] },
+          applicationId: id,
+          allowedOrigins,
+          allowedCidrs: [],
         });
       }
       for (const origin of [otherOrigin, `${shopOrigin}:443`, `${shopOrigin}/`, "null"]) {
@@ -77,7 +79,8 @@ export function describeRestrictions(subject: ApiSubject): void {
         await openSession(tokenRead, shop),
       ]) {
         expect(await api().whoAmI(from(shopOrigin, session.key))).toMatchObject({
-          ...{ kind: "session", allowedOrigins },
+          kind: "session",
+          allowedOrigins,
         });
         await expectRefused(api().whoAmI(from(otherOrigin, session.key)), "origin_not_allowed");
         await expectRefused(api().whoAmI(session.key), "origin_not_allowed");
@@ -116,7 +119,9 @@ export function describeRestrictions(subject: ApiSubject): void {
         expect(message).not.toContain("10.0.0.0");
         const allowed = await createApplication(type, { ...tokenRead, allowedCidrs: localCidrs });
         expect(await api().whoAmI(allowed.key)).toMatchObject({
-          ...{ applicationId: allowed.id, allowedOrigins: [], allowedCidrs: localCidrs },
+          applicationId: allowed.id,
+          allowedOrigins: [],
+          allowedCidrs: localCidrs,
         });
       },
     );
@@ -187,7 +192,8 @@ export function describeRestrictions(subject: ApiSubject): void {
       const { id, ...created } = await api().createApplication(root.key, given);
       expect(created).toMatchObject({ allowedOrigins, allowedCidrs });
       expect(await api().getApplication(root.key, { id })).toMatchObject({
-        ...{ allowedOrigins, allowedCidrs },
+        allowedOrigins,
+        allowedCidrs,
       });
     });
 
@@ -265,7 +271,9 @@ export function describeRestrictions(subject: ApiSubject): void {
         expect(errors).toEqual({ [field]: [expect.stringContaining(detail)] });
       }
       expect(await api().getApplication(root.key, { id })).toMatchObject({
-        ...{ name: `${type} one`, allowedOrigins: [], allowedCidrs: [] },
+        name: `${type} one`,
+        allowedOrigins: [],
+        allowedCidrs: [],
       });
     });
   });

@@ -349,7 +349,9 @@ export function describeWatchCredentials({ engine, connect }: WatchSuiteOptions)
         "address_not_allowed",
         ({ root, backend: { id } }) =>
           api.updateApplication(root.key, {
-            ...{ id, name: "backend", permissions: ["access:check"] },
+            id,
+            name: "backend",
+            permissions: ["access:check"],
             allowedCidrs: ["203.0.113.0/24"],
           }),
       ],

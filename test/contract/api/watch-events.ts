@@ -97,8 +97,10 @@ export function describeWatchEvents({ engine, connect }: WatchSuiteOptions): voi
       await remove(tenant, tenant.shop);
       const { received } = await readUntil(watcher, "application.deleted");
       expect(toKinds(received)).toEqual([
-        ...["application.disabled", "application.enabled"],
-        ...["session.authorized", "application.deleted"],
+        "application.disabled",
+        "application.enabled",
+        "session.authorized",
+        "application.deleted",
       ]);
       const { data } = await api.listEvents(tenant.root.key, { size: received.length });
       expect(received).toEqual(data.toReversed());
@@ -187,7 +189,9 @@ export function describeWatchEvents({ engine, connect }: WatchSuiteOptions): voi
         const again = open(root.key, { resumeToken: token }, client);
         const { received, token: last } = await readUntil(again, "application.deleted");
         expect(toKinds(received)).toEqual([
-          ...["application.enabled", "key.regenerated", "application.deleted"],
+          "application.enabled",
+          "key.regenerated",
+          "application.deleted",
         ]);
         const upToDate = await next(open(root.key, { resumeToken: last }, client));
         expect(upToDate).toMatchObject({ events: [], reset: false });

@@ -36,7 +36,9 @@ export function aFullEvent(fields: Partial<NewEvent> = {}): NewEvent {
     outcome: "denied",
     actor: { applicationId: randomUUID(), keyId: randomUUID(), name: "admin" },
     target: {
-      ...{ applicationId: randomUUID(), sessionId: randomUUID(), keyId: randomUUID() },
+      applicationId: randomUUID(),
+      sessionId: randomUUID(),
+      keyId: randomUUID(),
       name: "shop",
     },
     before: aState({ ...grants, name: "shop", disabled: false }),

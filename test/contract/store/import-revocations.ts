@@ -255,12 +255,14 @@ export function describeImportRevocations(subject: () => Subject): void {
       const { id, keyHash, nonceHash, createdAt, expiresAt } = found;
       const later = expiresAt + hour;
       const authorized = anImportedSession(application, {
-        ...{ id, keyHash, nonceHash, createdAt, expiresAt: later },
-        ...{
-          permissions: ["token:use"],
-          authorizedAt: createdAt + 1,
-          authorizedBy: application.id,
-        },
+        id,
+        keyHash,
+        nonceHash,
+        createdAt,
+        expiresAt: later,
+        permissions: ["token:use"],
+        authorizedAt: createdAt + 1,
+        authorizedBy: application.id,
       });
       expect(await importSession(authorized)).toBe("replaced");
       expect(await store.sessions.find(id)).toMatchObject({

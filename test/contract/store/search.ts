@@ -190,8 +190,11 @@ export function describeSearch(subject: () => Subject): void {
       const expiresAt = subject().clock.now() + hour;
       const made = { createdBy, expiresAt };
       const records = await createAll(tenantId, [
-        ...[{ ...made, name: "b" }, made, { ...made, createdBy: other }],
-        ...[{ expiresAt }, { ...made, name: "a" }],
+        { ...made, name: "b" },
+        made,
+        { ...made, createdBy: other },
+        { expiresAt },
+        { ...made, name: "a" },
       ]);
       const expected = records.filter((it) => it.createdBy === createdBy).sort(compareBy(order));
       const query = { tenantId, filter: { createdBy }, order };

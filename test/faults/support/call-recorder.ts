@@ -46,8 +46,13 @@ export function createCallRecorder(): CallRecorder {
       const startedAt = performance.now();
       const settled = await Promise.race([settle(send(api)), hang()]);
       const outcome = {
-        ...{ hasRetryHint: false, ...settled },
-        ...{ instance, protocol, operation, startedAt, endedAt: performance.now() },
+        hasRetryHint: false,
+        ...settled,
+        instance,
+        protocol,
+        operation,
+        startedAt,
+        endedAt: performance.now(),
       };
       outcomes.push({ ...outcome, value: undefined });
       return outcome;

@@ -95,8 +95,13 @@ export function startClusterLoad(options: LoadOptions, workers: number): Load {
       return undefined;
     }
     const application = {
-      ...{ id: value.id, key: keyOf(value), keyChanges: 0, acknowledgedName: 0, sentName: 0 },
-      ...{ isDeleting: false, isDeleted: false },
+      id: value.id,
+      key: keyOf(value),
+      keyChanges: 0,
+      acknowledgedName: 0,
+      sentName: 0,
+      isDeleting: false,
+      isDeleted: false,
     };
     expected.applications.push(application);
     return application;

@@ -133,7 +133,9 @@ export function findUnexpected(
   const protocols = [...new Set(outcomes.map(({ protocol }) => protocol))];
   const unreachable = downtimes.flatMap((down) =>
     protocols.map((protocol) => ({
-      ...{ instance: down.instance, protocol, from: down.from },
+      instance: down.instance,
+      protocol,
+      from: down.from,
       until: findReconnection(outcomes, down, protocol),
     })),
   );

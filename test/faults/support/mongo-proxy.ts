@@ -36,7 +36,8 @@ export async function startProxiedService(database: string): Promise<ProxiedServ
   const store = await openMongoStore({ uri, database });
   const server = await startServer("mongo", { store, environment: rateLimitsOff });
   return {
-    ...{ proxy, server },
+    proxy,
+    server,
     async close() {
       await server.close();
       await store.close();

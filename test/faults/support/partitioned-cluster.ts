@@ -61,8 +61,12 @@ export function usePartitionedCluster(): PartitionedCluster {
     const started = await startCluster(electionTimeout);
     const [stale, current] = started.restEndpoints;
     Object.assign(cluster, started, {
-      ...{ stale, current, recorder },
-      ...{ untilHealthy, partition, untilDone },
+      stale,
+      current,
+      recorder,
+      untilHealthy,
+      partition,
+      untilDone,
     });
   });
 

@@ -111,10 +111,12 @@ export async function revokeDuringPartition(
         hasMissed(sessions[at]?.applicationId ?? "", revokedAt[at] ?? 0),
       );
     return {
-      ...{ isStillPrimary, staleCalls },
+      isStillPrimary,
+      staleCalls,
       checks: { before, stale: staleResults, current: currentResults },
       watches: {
-        ...{ deliveredByCurrent, deliveredByStale: getDelivered(staleWatch) },
+        deliveredByCurrent,
+        deliveredByStale: getDelivered(staleWatch),
         missing: methods.filter((_, at) => isMissing(at)).map(([method]) => method),
       },
       unexpectedErrors: errors.filter((error) => !unavailable.includes(error)),

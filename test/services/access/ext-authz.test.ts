@@ -107,7 +107,9 @@ function expectDenied(
   });
   const problem = JSON.parse(value.body);
   expect(problem).toMatchObject({
-    ...{ type: "about:blank", status: httpStatus, code },
+    type: "about:blank",
+    status: httpStatus,
+    code,
     request_id: expect.any(String),
   });
   return { headers, problem };
@@ -127,14 +129,19 @@ describe("ext_authz", () => {
     // Those that are not set are removed, even if Envoy did not send them.
     expect(removed).toEqual(["svc-api-key", ...unset]);
     expect(metadata).toEqual({
-      ...{ application_id: reader.id, tenant_id: root.tenantId, transform: "mask" },
+      application_id: reader.id,
+      tenant_id: root.tenantId,
+      transform: "mask",
     });
   });
 
   it("removes forged identity headers that it does not set", async () => {
     const forged = {
-      ...{ "x-latchkey-application-id": "forged", "x-latchkey-session-id": "forged" },
-      ...{ "x-latchkey-": "forged", "x-latchkey-other": "forged", "x-other": "kept" },
+      "x-latchkey-application-id": "forged",
+      "x-latchkey-session-id": "forged",
+      "x-latchkey-": "forged",
+      "x-latchkey-other": "forged",
+      "x-other": "kept",
       x_latchkey_session_id: "forged",
     };
     const { set, removed } = expectAllowed(
@@ -212,7 +219,9 @@ describe("ext_authz", () => {
     const checkIn = (container: string) =>
       checkHeaders(withKey(key), {
         contextExtensions: {
-          ...{ ...needsRead, "latchkey-container": container, "latchkey-token-id": "card-4242" },
+          ...needsRead,
+          "latchkey-container": container,
+          "latchkey-token-id": "card-4242",
         },
       });
     expect(expectAllowed(await checkIn("/pci/")).metadata).toMatchObject({ transform: "reveal" });
@@ -246,7 +255,8 @@ describe("ext_authz", () => {
     expectDenied(await checkHeaders(withKey(office.key)), refusal);
 
     const shop = await create("Shop", ["token:read"], {
-      ...{ type: "public", allowedOrigins: ["https://shop.example"] },
+      type: "public",
+      allowedOrigins: ["https://shop.example"],
     });
     expectAllowed(await checkHeaders({ ...withKey(shop.key), origin: "https://shop.example" }));
     expectDenied(await checkHeaders({ ...withKey(shop.key), origin: "https://other.example" }), [

@@ -102,7 +102,9 @@ describe("forward auth", () => {
       "x-latchkey-transform": "mask",
     });
     expect(JSON.parse(response.body)).toEqual({
-      ...{ application_id: reader.id, tenant_id: root.tenantId, transform: "mask" },
+      application_id: reader.id,
+      tenant_id: root.tenantId,
+      transform: "mask",
     });
     expect(response.headers["cache-control"]).toBe("no-store");
   });
@@ -121,7 +123,8 @@ describe("forward auth", () => {
     expect(identityIn(allowed)["x-latchkey-application-id"]).toBe(reader.id);
     const denied = await forward("lk_prv_x", { method });
     expect({ status: denied.status, reason: denied.headers["x-latchkey-reason"] }).toEqual({
-      ...{ status: 401, reason: "unauthenticated" },
+      status: 401,
+      reason: "unauthenticated",
     });
     expect((await forward(reader.key, { method: "PUT" })).status).toBe(405);
   });
@@ -189,8 +192,11 @@ describe("forward auth", () => {
 
   it("refuses parameters that are not valid", async () => {
     for (const query of [
-      ...["permission=read", "permission=token:read&x=1", "container=/pci/"],
-      ...["permission=token:read&permission=token:write", "deny_status=200"],
+      "permission=read",
+      "permission=token:read&x=1",
+      "container=/pci/",
+      "permission=token:read&permission=token:write",
+      "deny_status=200",
     ]) {
       const { status } = await forward(reader.key, { query });
       expect({ query, status }).toEqual({ query, status: 400 });
@@ -263,7 +269,8 @@ describe("the restrictions of a client", () => {
 
   it("apply to its Origin", async () => {
     const { key } = await create("Shop", ["token:read"], {
-      ...{ type: "public", allowedOrigins: ["https://shop.example"] },
+      type: "public",
+      allowedOrigins: ["https://shop.example"],
     });
     const from = (origin: string) => forward(key, { headers: { origin } });
     expect((await from("https://shop.example")).status).toBe(200);
@@ -295,7 +302,8 @@ describe("the client of a gateway", () => {
     const tenant = await seedTenant(on, createRestApi(on.url));
     const expiresAt = timestampFromMs(on.clock.now() + 60_000);
     const expired = await tenant.createApplication("private", {
-      ...{ permissions: ["token:read"], expiresAt },
+      permissions: ["token:read"],
+      expiresAt,
     });
     on.clock.advance(60_000);
     const guard = { "svc-guard-key": tenant.backend.key };
@@ -436,7 +444,9 @@ describe("GATEWAY_ROUTES", () => {
     const file = join(folder, "routes.yaml.wrong");
     await writeFile(file, content);
     const process = runLatchkey(["serve"], {
-      ...{ PORT: "0", DATA_DIR: join(folder, "data"), GATEWAY_ROUTES: file },
+      PORT: "0",
+      DATA_DIR: join(folder, "data"),
+      GATEWAY_ROUTES: file,
     });
     expect(await process.ended()).not.toBe(0);
     expect(process.output.stderr).toContain("GATEWAY_ROUTES: ");

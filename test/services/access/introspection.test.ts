@@ -61,7 +61,9 @@ describe.each(engines)("introspection on %s", (engine) => {
     const expiresAt = server.clock.now() + hour + 999;
     for (const type of ["private", "public", "management"]) {
       const created = await api.createApplication(tenant.root.key, {
-        ...{ name: type, type, permissions: ["token:create"] },
+        name: type,
+        type,
+        permissions: ["token:create"],
         rules: [
           { priority: 1, container: "/pci/", transform: "mask", permissions: ["token:read"] },
         ],
@@ -93,7 +95,9 @@ describe.each(engines)("introspection on %s", (engine) => {
     expect(JSON.parse(body)).not.toHaveProperty("exp");
     const late = Date.parse("2199-01-01T00:00:00Z");
     const created = await api.createApplication(tenant.root.key, {
-      ...{ name: "late", type: "private", permissions: ["token:use"] },
+      name: "late",
+      type: "private",
+      permissions: ["token:use"],
       expiresAt: timestampFromMs(late),
     });
     const described = JSON.parse((await introspect({ token: keyOf(created) })).body);
@@ -122,7 +126,8 @@ describe.each(engines)("introspection on %s", (engine) => {
     const change = { id: backend, name: "backend" };
     const before = await api.getApplication(tenant.root.key, { id: backend });
     await api.updateApplication(tenant.root.key, {
-      ...{ ...change, permissions: ["token:use", "access:check"] },
+      ...change,
+      permissions: ["token:use", "access:check"],
     });
     expect((await describeSession()).scope).toBe("token:use");
     await api.updateApplication(tenant.root.key, { ...change, permissions: before.permissions });
@@ -146,22 +151,24 @@ describe.each(engines)("introspection on %s", (engine) => {
     server.clock.advance(1_000);
     const fresh = await tenant.openSession();
     const tokens = [
-      ...[expired.key, disabled.key, replaced.key, deleted.key, waiting.key, fresh.key],
-      ...[
-        fresh.nonce,
-        other.backend.key,
-        (await other.openSession({ permissions: ["token:read"] })).key,
-      ],
-      ...[generateKey("prv", newId(0)), generateKey("ses", newId(0))],
-      ...[
-        "x",
-        "a foreign key that nobody has",
-        "ü",
-        "\u0000",
-        "x".repeat(10_000),
-        "{}",
-        "__proto__",
-      ],
+      expired.key,
+      disabled.key,
+      replaced.key,
+      deleted.key,
+      waiting.key,
+      fresh.key,
+      fresh.nonce,
+      other.backend.key,
+      (await other.openSession({ permissions: ["token:read"] })).key,
+      generateKey("prv", newId(0)),
+      generateKey("ses", newId(0)),
+      "x",
+      "a foreign key that nobody has",
+      "ü",
+      "\u0000",
+      "x".repeat(10_000),
+      "{}",
+      "__proto__",
     ];
     for (const token of tokens) {
       const { status, headers, body } = await introspect({ token });

@@ -177,7 +177,8 @@ describe("several routes", () => {
       list.map((route, index) => toRoute({ ...route, permission: `token:route${index}` })),
     );
   const request = fc.record({
-    ...{ host: fc.constant(""), method: fc.constantFrom("GET", "POST", "PUT") },
+    host: fc.constant(""),
+    method: fc.constantFrom("GET", "POST", "PUT"),
     path: fc
       .array(fc.constantFrom("a", "b", "c"), { maxLength: 3 })
       .map((it) => `/${it.join("/")}`),

@@ -42,8 +42,15 @@ describe("POST /keys/revoke", () => {
     server.clock.advance(3_600_000);
     const { key } = await tenant.createApplication("private", tokenRead);
     const keys = [
-      ...[key, key, tenant.shop.key, session.key, expired.key, expired.nonce],
-      ...[generateKey("mgt", newId(0)), "unknown", "sk_live_51H8vXbKq2mNpR7t"],
+      key,
+      key,
+      tenant.shop.key,
+      session.key,
+      expired.key,
+      expired.nonce,
+      generateKey("mgt", newId(0)),
+      "unknown",
+      "sk_live_51H8vXbKq2mNpR7t",
     ];
     const responses: object[] = [];
     for (const key of keys) {

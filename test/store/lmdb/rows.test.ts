@@ -519,7 +519,8 @@ describe("a record in LMDB", () => {
         for (const found of times(5, () => store.applications.find(id))) {
           const { name, disabled, lastUsedAt, keys } = must(await found);
           expect({ name, disabled, lastUsedAt }).toEqual({
-            ...{ name: `name ${round}`, disabled: round % 2 === 0 },
+            name: `name ${round}`,
+            disabled: round % 2 === 0,
             lastUsedAt: round + 1_000,
           });
           expect(must(keys[0]).lastUsedAt).toBe(round + 1_000);

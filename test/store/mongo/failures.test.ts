@@ -83,9 +83,22 @@ async function callAll(by = store): Promise<Record<string, unknown>> {
 const allOutcomes = (outcome: "done" | "unavailable") =>
   Object.fromEntries(
     [
-      ...["create", "isEmpty", "find", "findExpired", "list", "update", "delete", "recordUses"],
-      ...["createSession", "findSession", "findExpiredSession", "authorize"],
-      ...["listSessions", "deleteSession", "now", "ping"],
+      "create",
+      "isEmpty",
+      "find",
+      "findExpired",
+      "list",
+      "update",
+      "delete",
+      "recordUses",
+      "createSession",
+      "findSession",
+      "findExpiredSession",
+      "authorize",
+      "listSessions",
+      "deleteSession",
+      "now",
+      "ping",
     ].map((name) => [name, outcome]),
   );
 

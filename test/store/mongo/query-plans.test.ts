@@ -582,8 +582,11 @@ describe("commands to MongoDB", () => {
       }
     }
     expect([...kinds].sort()).toEqual([
-      ...["aggregate", "aggregate in a transaction", "find"],
-      ...["findAndModify", "findAndModify in a transaction"],
+      "aggregate",
+      "aggregate in a transaction",
+      "find",
+      "findAndModify",
+      "findAndModify in a transaction",
     ]);
   });
 });

@@ -102,7 +102,7 @@ describe("an added record", () => {
 
 /** The fields that may keep the stored value when a record is replaced. */
 const kept = {
-  application: [...["keys", "disabled", "sessionEpoch", "modifiedBy", "modifiedAt", "expiresAt"]],
+  application: ["keys", "disabled", "sessionEpoch", "modifiedBy", "modifiedAt", "expiresAt"],
   session: ["epoch", "permissions", "rules", "authorizedAt", "authorizedBy", "expiresAt"],
 };
 

@@ -12,7 +12,11 @@ import {
 /** Debian's headless shell needs fewer resources than Chromium. */
 const names = [
   "chromium-headless-shell",
-  ...["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"],
+  "chromium",
+  "chromium-browser",
+  "google-chrome",
+  "google-chrome-stable",
+  "chrome",
 ];
 const macPaths = [
   "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",

@@ -29,7 +29,14 @@ export interface WireSession {
 }
 
 const frameTypes = [
-  ...["DATA", "HEADERS", "PRIORITY", "RST_STREAM", "SETTINGS", "PUSH_PROMISE", "PING", "GOAWAY"],
+  "DATA",
+  "HEADERS",
+  "PRIORITY",
+  "RST_STREAM",
+  "SETTINGS",
+  "PUSH_PROMISE",
+  "PING",
+  "GOAWAY",
 ];
 const headerSize = 9;
 const endStream = 1;

@@ -5,10 +5,19 @@ import Sequencer from "@jest/test-sequencer";
  * are small but slow: started last, they would leave the other workers idle.
  */
 const longFiles = [
-  ...["contract/api/rest", "contract/api/grpc", "contract/api/connect"],
-  ...["contract/store/mongo", "contract/store/mongo-store-wide", "contract/store/lmdb"],
-  ...["faults/mongo", "fuzz/fuzz", "store/mongo/feed-failures", "store/mongo/feeds"],
-  ...["services/access/watch", "services/events/watch", "services/access/stream"],
+  "contract/api/rest",
+  "contract/api/grpc",
+  "contract/api/connect",
+  "contract/store/mongo",
+  "contract/store/mongo-store-wide",
+  "contract/store/lmdb",
+  "faults/mongo",
+  "fuzz/fuzz",
+  "store/mongo/feed-failures",
+  "store/mongo/feeds",
+  "services/access/watch",
+  "services/events/watch",
+  "services/access/stream",
 ].map((name) => `/test/${name}.test.ts`);
 
 const isLong = ({ path }) =>

@@ -22,7 +22,11 @@ async function profileOnce(db: Db, work: () => Promise<unknown>): Promise<Docume
   await work();
   await db.setProfilingLevel("off");
   const names = [
-    ...["applications", "sessions", "events", "responses", "checkpoints"],
+    "applications",
+    "sessions",
+    "events",
+    "responses",
+    "checkpoints",
     "external_id_locks",
   ];
   const ns = { $in: names.map((name) => `${db.databaseName}.${name}`) };

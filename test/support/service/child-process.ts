@@ -40,8 +40,12 @@ export function bundleScript(script: string): (...args: string[]) => [string, st
   const temporaryFile = `${file}.${process.pid}`;
   execFileSync(join("node_modules", ".bin", "esbuild"), [
     script,
-    ...["--bundle", "--platform=node", "--format=esm", "--packages=external"],
-    ...["--log-level=warning", `--outfile=${temporaryFile}`],
+    "--bundle",
+    "--platform=node",
+    "--format=esm",
+    "--packages=external",
+    "--log-level=warning",
+    `--outfile=${temporaryFile}`,
   ]);
   // Atomic, because other tests may be running it.
   renameSync(temporaryFile, file);

@@ -65,7 +65,8 @@ export async function startServer(
   }: TestServerOptions = {},
 ): Promise<TestServer> {
   const settings = readSettings({
-    ...{ HOST: "127.0.0.1", PORT: "0" },
+    HOST: "127.0.0.1",
+    PORT: "0",
     // Tests send many invalid keys from one address.
     RATE_LIMIT_FAILURES: "off",
     // Tests close servers without waiting for clients.
@@ -80,7 +81,12 @@ export async function startServer(
   const logs: Record<string, unknown>[] = [];
   const log = createLogger(settings.logLevel, { write: (line) => logs.push(JSON.parse(line)) });
   const server = createServer({
-    ...{ store: wrapStore(store), settings, log, clock: clock.now, tracing, lastUsedFlushInterval },
+    store: wrapStore(store),
+    settings,
+    log,
+    clock: clock.now,
+    tracing,
+    lastUsedFlushInterval,
   });
   const { port } = await server.listen();
   return {

@@ -45,7 +45,10 @@ let ports: { readonly service: number; readonly http: number; readonly grpc: num
 beforeAll(async () => {
   const folder = await createFolder();
   service = startProfiledProcess([latchkeyPath, "serve"], {
-    ...{ HOST: "127.0.0.1", PORT: "0", WORKERS: "1", DATA_DIR: folder },
+    HOST: "127.0.0.1",
+    PORT: "0",
+    WORKERS: "1",
+    DATA_DIR: folder,
   });
   baseline = startProfiledProcess(["test/transport/allocations/baseline-servers.mjs"]);
   [key] = await service.until(firstKeyPattern);

@@ -8,7 +8,8 @@ import { until } from "../../support/until.js";
 const allowed = 4;
 const environment = {
   CALL_LIMIT: String(2 * allowed),
-  ...{ HEADER_TIMEOUT: "24h", BODY_TIMEOUT: "24h" },
+  HEADER_TIMEOUT: "24h",
+  BODY_TIMEOUT: "24h",
 };
 
 let server: TestServer;
@@ -31,7 +32,9 @@ afterEach(() => session.destroy());
 /** Starts a call whose body is incomplete. */
 function startCall(headers: Record<string, string>): ClientHttp2Stream {
   const stream = session.request({
-    ...{ ":method": "POST", ":path": "/applications", "content-type": "application/json" },
+    ":method": "POST",
+    ":path": "/applications",
+    "content-type": "application/json",
     ...headers,
   });
   stream.on("error", () => {});
@@ -65,7 +68,8 @@ async function startAccepted(): Promise<ClientHttp2Stream> {
 
 async function startWithoutKey(): Promise<ClientHttp2Stream> {
   const stream = startCall({
-    ...{ ":path": "/grpc.health.v1.Health/Check", "content-type": "application/grpc" },
+    ":path": "/grpc.health.v1.Health/Check",
+    "content-type": "application/grpc",
     expect: "100-continue",
   });
   await once(stream, "continue");

@@ -16,8 +16,11 @@ beforeAll(async () => {
   server = await startServer("lmdb", { environment });
   root = await server.createTenant();
   const rules = Array.from({ length: 800 }, (_, at) => ({
-    ...{ priority: at + 1, transform: "mask", permissions: ["token:read"] },
-    ...{ container: `/${"a".repeat(450)}/`, description: "d".repeat(500) },
+    priority: at + 1,
+    transform: "mask",
+    permissions: ["token:read"],
+    container: `/${"a".repeat(450)}/`,
+    description: "d".repeat(500),
   }));
   const headers = { "svc-api-key": root.key, "content-type": "application/json" };
   const body = JSON.stringify({ name: "large", type: "private", rules });

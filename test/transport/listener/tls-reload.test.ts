@@ -163,7 +163,8 @@ describe("a replaced certificate", () => {
       const secret = await mountSecret(folder, "localhost");
       const service = await start({
         ...tlsFilesIn(folder),
-        ...{ DATA_DIR: join(folder, "store"), WORKERS: "2" },
+        DATA_DIR: join(folder, "store"),
+        WORKERS: "2",
       });
       await secret.update("2", "localhost-renewed");
       await service.process.until(/certificate reloaded(.|\n)*certificate reloaded/);

@@ -120,7 +120,8 @@ describe("web pages", () => {
       expect(kept.headers["content-length"]).toBeUndefined();
       expect(kept.headers).toMatchObject({
         etag,
-        ...{ "cache-control": "no-cache", vary: "accept-encoding" },
+        "cache-control": "no-cache",
+        vary: "accept-encoding",
         "content-security-policy": headers["content-security-policy"],
       });
     }
@@ -140,7 +141,7 @@ describe("web pages", () => {
     expect(compressed.headers["content-length"]).toBeUndefined();
   });
 
-  it.each([...["/console", "/docs", "/docs/api", "/docs/guides/deploy"]])(
+  it.each(["/console", "/docs", "/docs/api", "/docs/guides/deploy"])(
     "inserts the configured key header into %s",
     async (path) => {
       const { body } = await send(server, path);

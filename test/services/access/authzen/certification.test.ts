@@ -108,7 +108,9 @@ describe.each(engines)("the AuthZEN certification scenario on %s", (engine) => {
       [
         "3.2.6",
         {
-          ...{ subject: alice, action: read, context },
+          subject: alice,
+          action: read,
+          context,
           evaluations: [
             { resource: record1 },
             { resource: record2, context: { source: "batch-override" } },
@@ -119,7 +121,8 @@ describe.each(engines)("the AuthZEN certification scenario on %s", (engine) => {
       [
         "3.4.1",
         {
-          ...{ subject: alice, action: read },
+          subject: alice,
+          action: read,
           options: { evaluations_semantic: "execute_all" },
           evaluations: [{ resource: record1 }, {}],
         },

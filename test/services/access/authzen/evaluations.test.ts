@@ -221,7 +221,9 @@ describe("several evaluations", () => {
     const { api, root } = target;
     const create = async (name: string) =>
       api.createApplication(root.key, {
-        ...{ name, type: "private", permissions: ["record:read"] },
+        name,
+        type: "private",
+        permissions: ["record:read"],
       });
     const [first, second] = [await create("first"), await create("second")];
     const toItem = (created: typeof first) => ({
@@ -468,7 +470,10 @@ describe("a subject that lost its access", () => {
   it("is denied by the next evaluation", async () => {
     const { api, root } = target;
     const created = await api.createApplication(root.key, {
-      ...{ name: "carol", type: "private", externalId: "carol", permissions: ["record:read"] },
+      name: "carol",
+      type: "private",
+      externalId: "carol",
+      permissions: ["record:read"],
     });
     const { id } = created;
     const carol = { ...aliceReads, subject: { type: "user", id: "carol" } };

@@ -48,13 +48,19 @@ export function useAuthZenTarget(options: TargetOptions = {}): AuthZenTarget {
       // Searches list the newest first.
       server.clock.advance(1);
       const application = await api.createApplication(root.key, {
-        ...{ name, type: "private", externalId: name, permissions },
+        name,
+        type: "private",
+        externalId: name,
+        permissions,
       });
       return { id: application.id, key: keyOf(application) };
     };
     const { key } = await create("gateway", ["access:check"]);
     Object.assign(target, {
-      ...{ server, api, root, key },
+      server,
+      api,
+      root,
+      key,
       alice: await create("alice", ["record:read", "record:write"]),
       bob: await create("bob", ["record:read"]),
     } satisfies Omit<AuthZenTarget, "post">);

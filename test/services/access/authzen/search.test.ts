@@ -177,7 +177,9 @@ describe("an action search", () => {
     expect(await find(authorized)).toEqual(["create", "use", "read"]);
     expect(await find(waiting)).toEqual([]);
     await target.api.updateApplication(tenant.root.key, {
-      ...{ id: tenant.backend.id, name: "backend", permissions: ["token:use", "access:check"] },
+      id: tenant.backend.id,
+      name: "backend",
+      permissions: ["token:use", "access:check"],
     });
     expect(await find(authorized)).toEqual(["use"]);
     const subject = { type: "session", id: parseKey(authorized.key)?.id };
