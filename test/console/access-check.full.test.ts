@@ -13,7 +13,8 @@ import {
 } from "../support/browser/console.js";
 
 describeInBrowser("console access check page", (browser) => {
-  const { server, root, api, open } = useConsole(browser);
+  const fixture = useConsole(browser);
+  const { open } = fixture;
   let opened: OpenedPage;
   let page: Page;
   let shopId: string;
@@ -30,7 +31,7 @@ describeInBrowser("console access check page", (browser) => {
   const shop = { name: "Web shop", type: "private", permissions: ["token:create"], rules };
 
   beforeAll(async () => {
-    shopId = (await api.createApplication(root.key, shop)).id;
+    shopId = (await fixture.api.createApplication(fixture.root.key, shop)).id;
   });
 
   beforeEach(async () => {
@@ -91,7 +92,10 @@ describeInBrowser("console access check page", (browser) => {
     release();
     await application.fill("bootstrap");
     await page.getByRole("option", { name: "Bootstrap" }).click();
-    await expectEventually(() => new URL(page.url()).search, `?application=${root.applicationId}`);
+    await expectEventually(
+      () => new URL(page.url()).search,
+      `?application=${fixture.root.applicationId}`,
+    );
     await page.getByRole("link", { name: "Why?" }).click();
     await expectEventually(() => application.inputValue(), "");
   });
@@ -153,8 +157,11 @@ describeInBrowser("console access check page", (browser) => {
   });
 
   it("shows that an application is disabled, and the evaluation without it", async () => {
-    const { id } = await api.createApplication(root.key, { ...shop, name: "Asleep" });
-    await api.disableApplication(root.key, { id });
+    const { id } = await fixture.api.createApplication(fixture.root.key, {
+      ...shop,
+      name: "Asleep",
+    });
+    await fixture.api.disableApplication(fixture.root.key, { id });
     await choose("asl", "Asleep");
     await check("token:read", "/pci/");
     await decision().getByText("Denied: disabled").waitFor();
@@ -166,22 +173,22 @@ describeInBrowser("console access check page", (browser) => {
 
   it("checks a key with the service and shows the rules of its session and authorizer", async () => {
     const publicShop = { name: "Shop window", type: "public", permissions: ["token:read"] };
-    const shopApplication = await api.createApplication(root.key, publicShop);
+    const shopApplication = await fixture.api.createApplication(fixture.root.key, publicShop);
     const everywhere = { priority: 1, container: "/", permissions: ["token:read"] };
     const checkout = {
       name: "Checkout",
       type: "private",
       rules: [{ ...everywhere, transform: "redact" }],
     };
-    const backendApplication = await api.createApplication(root.key, checkout);
-    const { id, sessionKey, nonce } = await api.createSession(keyOf(shopApplication));
+    const backendApplication = await fixture.api.createApplication(fixture.root.key, checkout);
+    const { id, sessionKey, nonce } = await fixture.api.createSession(keyOf(shopApplication));
     await pasteKey(sessionKey);
     await check("token:read");
     await page.getByLabel("Token ID").fill("bank-1");
     await decision().getByText("Denied: not authorized").waitFor();
     const condition = { attribute: "id", operator: "starts_with", value: "card-" };
     const rule = { priority: 1, transform: "mask", permissions: ["token:read"] };
-    await api.authorizeSession(keyOf(backendApplication), {
+    await fixture.api.authorizeSession(keyOf(backendApplication), {
       nonce,
       rules: [{ ...rule, conditions: [condition] }],
     });
@@ -211,7 +218,7 @@ describeInBrowser("console access check page", (browser) => {
     await page.getByLabel("Session ID").fill(id);
     await expectLimited();
 
-    await api.updateApplication(root.key, {
+    await fixture.api.updateApplication(fixture.root.key, {
       ...checkout,
       id: backendApplication.id,
       rules: [{ ...everywhere, transform: "reveal" }],
@@ -225,7 +232,7 @@ describeInBrowser("console access check page", (browser) => {
   });
 
   it("checks the address restrictions like the service", async () => {
-    const { id } = await api.createApplication(root.key, {
+    const { id } = await fixture.api.createApplication(fixture.root.key, {
       ...shop,
       name: "At home",
       allowedCidrs: ["203.0.113.0/24", "2001:db8::/32"],
@@ -265,8 +272,8 @@ describeInBrowser("console access check page", (browser) => {
 
   it("does not put a key pasted into another field in the URL", async () => {
     await page.getByRole("radio", { name: "A session" }).check();
-    await page.getByLabel("Session ID").fill(root.key);
-    await page.getByLabel("Token ID").fill(root.key);
+    await page.getByLabel("Session ID").fill(fixture.root.key);
+    await page.getByLabel("Token ID").fill(fixture.root.key);
     await check("token:read");
     await page.getByText("Enter a session ID, not a key.").waitFor();
     await expectEventually(
@@ -280,13 +287,13 @@ describeInBrowser("console access check page", (browser) => {
     await pasteKey("not-an-existing-key");
     await check("token:read");
     await decision().getByText("Denied: unknown key").waitFor();
-    const expiresAt = timestampFromMs(server.clock.now() + 60_000);
-    const expiring = await api.createApplication(root.key, {
+    const expiresAt = timestampFromMs(fixture.server.clock.now() + 60_000);
+    const expiring = await fixture.api.createApplication(fixture.root.key, {
       ...shop,
       name: "Brief",
       expiresAt,
     });
-    server.clock.advance(61_000);
+    fixture.server.clock.advance(61_000);
     await pasteKey(keyOf(expiring));
     await decision().getByText("Denied: expired").waitFor();
   });

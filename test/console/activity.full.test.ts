@@ -14,12 +14,13 @@ import {
 } from "../support/browser/console.js";
 
 describeInBrowser("console activity page", (browser) => {
-  const { server, root, api, open } = useConsole(browser);
+  const fixture = useConsole(browser);
+  const { open } = fixture;
   let opened: OpenedPage;
   let page: Page;
 
   beforeAll(async () => {
-    await api.createApplication(root.key, shop);
+    await fixture.api.createApplication(fixture.root.key, shop);
     opened = await open("/activity");
     ({ page } = opened);
     await page.getByText("Live", { exact: true }).waitFor();
@@ -32,9 +33,12 @@ describeInBrowser("console activity page", (browser) => {
 
   it("shows past events as sentences, new events live, and their changes", async () => {
     await page.getByText("Web shop was created by").waitFor();
-    const { id } = await api.createApplication(root.key, { ...shop, name: "Kiosk" });
+    const { id } = await fixture.api.createApplication(fixture.root.key, {
+      ...shop,
+      name: "Kiosk",
+    });
     await page.getByText("Kiosk was created by Bootstrap").waitFor();
-    await api.updateApplication(root.key, {
+    await fixture.api.updateApplication(fixture.root.key, {
       id,
       name: "Kiosk",
       permissions: ["token:read"],
@@ -56,15 +60,22 @@ describeInBrowser("console activity page", (browser) => {
   });
 
   it("keeps the names of renamed and deleted applications", async () => {
-    const { id } = await api.createApplication(root.key, { ...shop, name: "Old till" });
-    await page.goto(`${server.url}/console/activity?target=${id}`);
-    await signIn(opened, root.key);
-    await api.updateApplication(root.key, { id, name: "New till", permissions: ["token:use"] });
+    const { id } = await fixture.api.createApplication(fixture.root.key, {
+      ...shop,
+      name: "Old till",
+    });
+    await page.goto(`${fixture.server.url}/console/activity?target=${id}`);
+    await signIn(opened, fixture.root.key);
+    await fixture.api.updateApplication(fixture.root.key, {
+      id,
+      name: "New till",
+      permissions: ["token:use"],
+    });
     await page.getByText("New till was updated by").waitFor();
     await page.getByText("Old till was created by").click();
     await page.getByText("(then Old till)").waitFor();
     await button(page, "Close").click();
-    await api.deleteApplication(root.key, { id });
+    await fixture.api.deleteApplication(fixture.root.key, { id });
     await page.getByText("New till was deleted by").click();
     const dialog = page.getByRole("dialog", { name: "Application deleted" });
     await dialog.getByText("(deleted)").waitFor();
@@ -74,9 +85,12 @@ describeInBrowser("console activity page", (browser) => {
 
   it("marks denied calls with the method and the reason", async () => {
     await button(page, "Remove filter Target").click();
-    const { key = "" } = await api.createApplication(root.key, { ...shop, name: "Nosy page" });
+    const { key = "" } = await fixture.api.createApplication(fixture.root.key, {
+      ...shop,
+      name: "Nosy page",
+    });
     for (let times = 0; times < 3; times++) {
-      await expect(api.listApplications(key)).rejects.toThrow("application:read");
+      await expect(fixture.api.listApplications(key)).rejects.toThrow("application:read");
     }
     const denial = events().filter({ hasText: "permission denied" }).first();
     await denial.waitFor();
@@ -88,8 +102,11 @@ describeInBrowser("console activity page", (browser) => {
     await choose(page, "Event", "Application disabled");
     await page.getByText("No events match").waitFor();
     await expectEventually(query, "?kind=application.disabled");
-    const { id } = await api.createApplication(root.key, { ...shop, name: "Stall" });
-    await api.disableApplication(root.key, { id });
+    const { id } = await fixture.api.createApplication(fixture.root.key, {
+      ...shop,
+      name: "Stall",
+    });
+    await fixture.api.disableApplication(fixture.root.key, { id });
     await page.getByText("Stall was disabled by").waitFor();
     await expectEventually(() => events().count(), 1);
 
@@ -113,7 +130,7 @@ describeInBrowser("console activity page", (browser) => {
 
   it("exports the events that match the filters, without running formulas, until canceled", async () => {
     const name = '=HYPERLINK("https://attacker.example")';
-    const { id } = await api.createApplication(root.key, { ...shop, name });
+    const { id } = await fixture.api.createApplication(fixture.root.key, { ...shop, name });
     await button(page, "Filter").click();
     await page.getByRole("combobox", { name: "Target" }).fill(id);
     await expectEventually(() => events().count(), 1);
@@ -150,7 +167,7 @@ describeInBrowser("console activity page", (browser) => {
 
   it("holds back new events while paused and shows them on resume", async () => {
     await button(page, "Pause").click();
-    await api.createApplication(root.key, { ...shop, name: "Latecomer" });
+    await fixture.api.createApplication(fixture.root.key, { ...shop, name: "Latecomer" });
     await page.getByText(/Paused, \d+ new/).waitFor();
     expect(await page.getByText("Latecomer was created by").count()).toBe(0);
     await button(page, "Resume").click();
@@ -158,10 +175,13 @@ describeInBrowser("console activity page", (browser) => {
   });
 
   it("loads older events and fits a narrow window", async () => {
-    const { id } = await api.createApplication(root.key, { ...shop, name: "Busy shop" });
+    const { id } = await fixture.api.createApplication(fixture.root.key, {
+      ...shop,
+      name: "Busy shop",
+    });
     for (let times = 0; times < 30; times++) {
-      await api.disableApplication(root.key, { id });
-      await api.enableApplication(root.key, { id });
+      await fixture.api.disableApplication(fixture.root.key, { id });
+      await fixture.api.enableApplication(fixture.root.key, { id });
     }
     await expectEventually(() => page.getByText("Busy shop was enabled by").count(), 30);
     await button(page, "Filter").click();

@@ -14,10 +14,11 @@ import {
 } from "../support/browser/console.js";
 
 describeInBrowser("console application fields", (browser) => {
-  const { server, root, api, open } = useConsole(browser);
+  const fixture = useConsole(browser);
+  const { open } = fixture;
 
   const granted = { type: "private", permissions: ["token:read"] };
-  const inDays = (days: number) => timestampFromMs(server.clock.now() + days * 86_400_000);
+  const inDays = (days: number) => timestampFromMs(fixture.server.clock.now() + days * 86_400_000);
 
   it("sets, changes and clears the description, external id, metadata and expiry", async () => {
     const opened = await open("/applications/new");
@@ -53,7 +54,7 @@ describeInBrowser("console application fields", (browser) => {
     expect(await horizontalOverflow(page)).toBe(0);
     expect(await accessibilityViolations(page)).toEqual([]);
     const read = async () =>
-      (await api.listApplications(root.key, { namePrefix: "Billing" })).data[0];
+      (await fixture.api.listApplications(fixture.root.key, { namePrefix: "Billing" })).data[0];
     expect(await read()).toMatchObject({
       description: "Pays bills.\nAsk the payments team.",
       externalId: "svc-4711",
@@ -78,8 +79,8 @@ describeInBrowser("console application fields", (browser) => {
       pairs: {},
     });
 
-    await page.goto(`${server.url}/console/activity`);
-    await signIn(opened, root.key);
+    await page.goto(`${fixture.server.url}/console/activity`);
+    await signIn(opened, fixture.root.key);
     const updates = page.getByText("Billing was updated by");
     await updates.nth(1).waitFor();
     const changes = page.getByRole("region", { name: "Changes" });
@@ -105,8 +106,8 @@ describeInBrowser("console application fields", (browser) => {
     ] as const) {
       const { page, faults } = await browser.open("about:blank");
       await page.route(scripts, (route) => route.fulfill({ status: 404 }));
-      await page.goto(`${server.url}/console/applications/new`);
-      await signIn({ page, faults }, root.key);
+      await page.goto(`${fixture.server.url}/console/applications/new`);
+      await signIn({ page, faults }, fixture.root.key);
       await page.getByLabel("Name", { exact: true }).fill(name);
       await page.getByRole("combobox", { name: "Direct permissions" }).fill("token:read ");
       await button(page, "Create application").click();
@@ -116,8 +117,15 @@ describeInBrowser("console application fields", (browser) => {
   });
 
   it("shows a taken external id at its field", async () => {
-    await api.createApplication(root.key, { ...granted, name: "First", externalId: "taken" });
-    const { id } = await api.createApplication(root.key, { ...granted, name: "Second" });
+    await fixture.api.createApplication(fixture.root.key, {
+      ...granted,
+      name: "First",
+      externalId: "taken",
+    });
+    const { id } = await fixture.api.createApplication(fixture.root.key, {
+      ...granted,
+      name: "Second",
+    });
     const { page, faults } = await open(`/applications/${id}`);
     await button(page, "Edit details").click();
     const externalId = page.getByLabel("External ID", { exact: true });
@@ -136,12 +144,15 @@ describeInBrowser("console application fields", (browser) => {
 
   it("shows the saved values of fields that were also changed elsewhere", async () => {
     const before = { ...granted, name: "Shared" };
-    const { id } = await api.createApplication(root.key, { ...before, expiresAt: inDays(7) });
+    const { id } = await fixture.api.createApplication(fixture.root.key, {
+      ...before,
+      expiresAt: inDays(7),
+    });
     const { page, faults } = await open(`/applications/${id}`);
     await button(page, "Edit details").click();
     await page.getByLabel("Description", { exact: true }).fill("Mine");
     await page.getByLabel("After a number of days").check();
-    await api.updateApplication(root.key, {
+    await fixture.api.updateApplication(fixture.root.key, {
       ...before,
       id,
       description: "Theirs",
@@ -156,7 +167,7 @@ describeInBrowser("console application fields", (browser) => {
     await button(page, "Use the saved Description").click();
     await button(page, "Save").click();
     await page.getByText("Details saved").waitFor();
-    expect(await api.getApplication(root.key, { id })).toMatchObject({
+    expect(await fixture.api.getApplication(fixture.root.key, { id })).toMatchObject({
       description: "Theirs",
       expiresAt: expect.anything(),
     });
@@ -165,12 +176,15 @@ describeInBrowser("console application fields", (browser) => {
 
   it("shows that saved metadata is empty", async () => {
     const shared = { ...granted, name: "Emptied" };
-    const { id } = await api.createApplication(root.key, { ...shared, metadata: { a: "1" } });
+    const { id } = await fixture.api.createApplication(fixture.root.key, {
+      ...shared,
+      metadata: { a: "1" },
+    });
     const { page, faults } = await open(`/applications/${id}`);
     await button(page, "Edit metadata").click();
     await page.getByLabel("Value", { exact: true }).fill("mine");
     const updateMask = { paths: ["metadata"] };
-    await api.updateApplication(root.key, { ...shared, id, updateMask });
+    await fixture.api.updateApplication(fixture.root.key, { ...shared, id, updateMask });
     await button(page, "Load latest version").click();
     const metadata = page.getByRole("region", { name: "Metadata" }).first();
     await metadata.getByText("none", { exact: true }).waitFor();
@@ -178,7 +192,7 @@ describeInBrowser("console application fields", (browser) => {
   });
 
   it("leaves without a prompt if the input means the saved values", async () => {
-    const { id } = await api.createApplication(root.key, {
+    const { id } = await fixture.api.createApplication(fixture.root.key, {
       ...granted,
       type: "public",
       name: "Steady",
@@ -206,12 +220,18 @@ describeInBrowser("console application fields", (browser) => {
     await page.getByLabel("Session quota").fill(" ");
     await button(page, "Save").click();
     await page.getByText("Restrictions saved").waitFor();
-    expect((await api.getApplication(root.key, { id })).sessionQuota).toBeUndefined();
+    expect(
+      (await fixture.api.getApplication(fixture.root.key, { id })).sessionQuota,
+    ).toBeUndefined();
     expect(faults).toEqual([]);
   });
 
   it("finds an application by its external id, and keeps the filter in the URL", async () => {
-    await api.createApplication(root.key, { ...granted, name: "Found", externalId: "ext 9" });
+    await fixture.api.createApplication(fixture.root.key, {
+      ...granted,
+      name: "Found",
+      externalId: "ext 9",
+    });
     const { page, faults } = await open("/applications");
     await button(page, "Filter").click();
     await page.getByRole("textbox", { name: "External ID" }).fill("ext 9");
@@ -221,7 +241,7 @@ describeInBrowser("console application fields", (browser) => {
     await page.setViewportSize({ width: 360, height: 740 });
     expect(await horizontalOverflow(page)).toBe(0);
     expect(await accessibilityViolations(page)).toEqual([]);
-    const otherTab = await openSignedIn(browser, page.url(), root.key);
+    const otherTab = await openSignedIn(browser, page.url(), fixture.root.key);
     await otherTab.page.getByText("1 application found").waitFor();
     await otherTab.page.context().close();
     await page.getByRole("textbox", { name: "External ID" }).fill("ext");
@@ -235,13 +255,14 @@ describeInBrowser("console application fields", (browser) => {
 
   it("keeps an expiry that is not changed, and moves one that is", async () => {
     const before = inDays(7);
-    const { id } = await api.createApplication(root.key, {
+    const { id } = await fixture.api.createApplication(fixture.root.key, {
       ...granted,
       name: "Lasting",
       expiresAt: { ...before, nanos: 123_000_000 },
     });
     const { page, faults } = await open(`/applications/${id}`);
-    const readExpiry = async () => (await api.getApplication(root.key, { id })).expiresAt;
+    const readExpiry = async () =>
+      (await fixture.api.getApplication(fixture.root.key, { id })).expiresAt;
     await button(page, "Edit details").click();
     await page.getByLabel("Name", { exact: true }).fill("Lasting 2");
     await button(page, "Save").click();

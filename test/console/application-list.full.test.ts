@@ -22,7 +22,8 @@ import { seedApplications } from "./seed.js";
 const count = 10_000;
 
 describeInBrowser("console list of 10,000 applications", (browser) => {
-  const { server, root, api, open } = useConsole(browser);
+  const fixture = useConsole(browser);
+  const { open } = fixture;
   let seeded: readonly ApplicationFields[];
   let shopKey: string;
   let billingKey: string;
@@ -30,11 +31,16 @@ describeInBrowser("console list of 10,000 applications", (browser) => {
   let page: Page;
 
   beforeAll(async () => {
-    seeded = await seedApplications(server.store, root.tenantId, count);
+    seeded = await seedApplications(fixture.server.store, fixture.root.tenantId, count);
     const fields = { type: "private", permissions: ["token:read"] };
-    shopKey = keyOf(await api.createApplication(root.key, { ...fields, name: "Web shop" }));
+    shopKey = keyOf(
+      await fixture.api.createApplication(fixture.root.key, { ...fields, name: "Web shop" }),
+    );
     billingKey = keyOf(
-      await api.createApplication(root.key, { ...fields, name: "Billing api 1000" }),
+      await fixture.api.createApplication(fixture.root.key, {
+        ...fields,
+        name: "Billing api 1000",
+      }),
     );
     opened = await open("/applications");
     ({ page } = opened);
@@ -98,7 +104,7 @@ describeInBrowser("console list of 10,000 applications", (browser) => {
     const otherTab = await openSignedIn(
       browser,
       `${page.url()}?q=${shopKey}&type=public`,
-      root.key,
+      fixture.root.key,
     );
     await expectEventually(() => new URL(otherTab.page.url()).search, "?type=public");
     await otherTab.page.context().close();
@@ -139,7 +145,7 @@ describeInBrowser("console list of 10,000 applications", (browser) => {
     await button(page, "Remove filter External ID").click();
     await waitForFocus(button(page, "Filter"));
     await expectEventually(() => new URL(page.url()).search, "?q=SERVICE+77&type=public");
-    const otherTab = await openSignedIn(browser, page.url(), root.key);
+    const otherTab = await openSignedIn(browser, page.url(), fixture.root.key);
     await otherTab.page.getByText(found).waitFor();
     await button(otherTab.page, "Remove filter Type").click();
     await button(otherTab.page, "Remove filter Type").waitFor({ state: "detached" });
@@ -162,15 +168,15 @@ describeInBrowser("console list of 10,000 applications", (browser) => {
 
   it("applies each filter and each order", async () => {
     // The newest application needs a later id than the others.
-    server.clock.advance(1_000);
-    const { id } = await api.createApplication(root.key, {
+    fixture.server.clock.advance(1_000);
+    const { id } = await fixture.api.createApplication(fixture.root.key, {
       name: "Winter sale",
       type: "private",
       permissions: ["season:run"],
       externalId: "winter-1",
       expiresAt: timestampFromMs(Date.now() + 10 * 86_400_000),
     });
-    await api.disableApplication(root.key, { id });
+    await fixture.api.disableApplication(fixture.root.key, { id });
     await page.getByText("10,004 applications").waitFor();
     const first = page.getByRole("row").nth(1);
     const write = async (label: string, text: string) => {
@@ -202,7 +208,7 @@ describeInBrowser("console list of 10,000 applications", (browser) => {
           await page.getByLabel("Created by").fill("Bootstrap");
           await page.getByRole("option", { name: "Bootstrap" }).click();
         },
-        `createdBy=${root.applicationId}`,
+        `createdBy=${fixture.root.applicationId}`,
         "3 applications",
       ],
     ];
@@ -232,7 +238,7 @@ describeInBrowser("console list of 10,000 applications", (browser) => {
       await expectEventually(() => new URL(page.url()).search, query);
       await first.getByText(name, { exact: true }).waitFor();
     }
-    await api.deleteApplication(root.key, { id });
+    await fixture.api.deleteApplication(fixture.root.key, { id });
   });
 
   it("disables, enables, rotates and deletes several applications", async () => {
@@ -246,13 +252,13 @@ describeInBrowser("console list of 10,000 applications", (browser) => {
     await inDialog("Disable").click();
     await page.getByText("2 disabled, 1 failed.").waitFor();
     await page.getByText("This is the last enabled application").waitFor();
-    expect(await keyWorks(server, shopKey)).toBe(false);
+    expect(await keyWorks(fixture.server, shopKey)).toBe(false);
     await inDialog("Retry 1 failed").click();
     await inDialog("Done").click();
     await page.getByText("1 of 10,003 selected").waitFor();
     await button(page, "Undo").click();
     await page.getByText("2 applications enabled again").waitFor();
-    expect(await keyWorks(server, shopKey)).toBe(true);
+    expect(await keyWorks(fixture.server, shopKey)).toBe(true);
 
     await button(page, "Clear selection").click();
     await select("Web shop");
@@ -267,8 +273,11 @@ describeInBrowser("console list of 10,000 applications", (browser) => {
     await inDialog("Rotate keys").click();
     await page.getByText("2 rotated.").waitFor();
     const keys = await page.getByRole("dialog").locator("code").allTextContents();
-    expect(await Promise.all(keys.map((key) => keyWorks(server, key)))).toEqual([true, true]);
-    expect(await keyWorks(server, billingKey)).toBe(false);
+    expect(await Promise.all(keys.map((key) => keyWorks(fixture.server, key)))).toEqual([
+      true,
+      true,
+    ]);
+    expect(await keyWorks(fixture.server, billingKey)).toBe(false);
     const downloading = page.waitForEvent("download");
     await inDialog("Download CSV").click();
     const file = readFileSync(await (await downloading).path(), "utf8");
@@ -280,7 +289,11 @@ describeInBrowser("console list of 10,000 applications", (browser) => {
     await page.getByLabel("Select Web shop", { exact: true }).focus();
     const [, , third] = await Promise.all(
       ["Old one", "Old two", "Old three"].map((name) =>
-        api.createApplication(root.key, { name, type: "private", permissions: ["token:read"] }),
+        fixture.api.createApplication(fixture.root.key, {
+          name,
+          type: "private",
+          permissions: ["token:read"],
+        }),
       ),
     );
     // The rows above are new.
@@ -292,7 +305,7 @@ describeInBrowser("console list of 10,000 applications", (browser) => {
     await button(page, "Delete").click();
     expect(await inDialog("Delete permanently").isDisabled()).toBe(true);
     await page.getByLabel("Type “delete 3” to confirm").fill("delete 3");
-    await api.deleteApplication(root.key, { id: third?.id ?? "" });
+    await fixture.api.deleteApplication(fixture.root.key, { id: third?.id ?? "" });
     await inDialog("Delete permanently").click();
     await page.getByText("2 deleted, 1 failed.").waitFor();
     expect(await inDialog("Retry 1 failed").count()).toBe(0);

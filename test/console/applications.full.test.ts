@@ -18,11 +18,12 @@ import {
 } from "../support/browser/console.js";
 
 describeInBrowser("console application pages", (browser) => {
-  const { server, root, api, open } = useConsole(browser);
+  const fixture = useConsole(browser);
+  const { open } = fixture;
 
   /** Creates an application over the API. */
   async function createApplication(name: string, permissions: string[], type = "management") {
-    const { id, key = "" } = await api.createApplication(root.key, {
+    const { id, key = "" } = await fixture.api.createApplication(fixture.root.key, {
       name,
       type,
       permissions,
@@ -30,7 +31,7 @@ describeInBrowser("console application pages", (browser) => {
     return { id, key };
   }
 
-  const isValidKey = (key: string) => keyWorks(server, key);
+  const isValidKey = (key: string) => keyWorks(fixture.server, key);
 
   it("shows validation errors beneath each field", async () => {
     const { page, faults } = await open("/applications/new");
@@ -68,7 +69,7 @@ describeInBrowser("console application pages", (browser) => {
     const { page, faults } = await open(`/applications/${id}`);
     await button(page, "Edit details").click();
     await page.getByLabel("Description").fill("long text");
-    await api.deleteApplication(root.key, { id });
+    await fixture.api.deleteApplication(fixture.root.key, { id });
     await page.getByRole("alert").first().waitFor();
     expect(await page.getByLabel("Description").inputValue()).toBe("long text");
     await button(page, "Cancel").click();
@@ -81,7 +82,7 @@ describeInBrowser("console application pages", (browser) => {
   });
 
   it("warns before the last application that can manage the tenant is disabled or deleted", async () => {
-    const { page, faults } = await open(`/applications/${root.applicationId}`);
+    const { page, faults } = await open(`/applications/${fixture.root.applicationId}`);
     for (const [action, verb] of [
       ["Disable", "disabled"],
       ["Delete", "deleted"],
@@ -153,8 +154,11 @@ describeInBrowser("console application pages", (browser) => {
 
   it("revokes a key and all sessions after a confirmation", async () => {
     const { id, key } = await createApplication("Busy", ["token:read"], "public");
-    await api.regenerateApplicationKey(root.key, { id, gracePeriod: durationFromMs(3_600_000) });
-    const { sessionKey } = await api.createSession(key);
+    await fixture.api.regenerateApplicationKey(fixture.root.key, {
+      id,
+      gracePeriod: durationFromMs(3_600_000),
+    });
+    const { sessionKey } = await fixture.api.createSession(key);
     const { page, faults } = await open(`/applications/${id}`);
     await page.getByText("1 open session", { exact: true }).waitFor();
     await button(page, "Revoke all sessions").press("Enter");
@@ -191,8 +195,8 @@ describeInBrowser("console application pages", (browser) => {
     const { page } = mine;
     await button(page, "Edit details").click();
     await page.getByLabel("Name").fill("Mine");
-    const theirs = await browser.openTab(mine, `${server.url}/console/applications/${id}`);
-    await signIn(theirs, root.key);
+    const theirs = await browser.openTab(mine, `${fixture.server.url}/console/applications/${id}`);
+    await signIn(theirs, fixture.root.key);
     await button(theirs.page, "Edit details").click();
     await theirs.page.getByLabel("Name").fill("Theirs");
     await theirs.page.getByLabel("External ID").fill("svc-1");
@@ -249,7 +253,7 @@ describeInBrowser("console application pages", (browser) => {
     const dialog = page.getByRole("dialog");
     await dialog.getByRole("button", { name: "Rotate keys" }).click();
     await page.getByText("1 rotated.").waitFor();
-    await api.disableApplication(root.key, { id: admin.id });
+    await fixture.api.disableApplication(fixture.root.key, { id: admin.id });
     await page.getByRole("heading", { name: "Sign in", includeHidden: true }).waitFor();
     const key = (await dialog.locator("code").textContent()) ?? "";
     expect(await isValidKey(key)).toBe(true);
@@ -261,7 +265,7 @@ describeInBrowser("console application pages", (browser) => {
 
   it("hides actions that the key has no permission for", async () => {
     const { key } = await createApplication("Reader", ["application:read"]);
-    const { page } = await open(`/applications/${root.applicationId}`, key);
+    const { page } = await open(`/applications/${fixture.root.applicationId}`, key);
     await page.getByRole("heading", { name: "Keys" }).waitFor();
     await page.getByRole("row", { name: /current/ }).waitFor();
     expect(await page.locator("main").getByRole("button").count()).toBe(3);

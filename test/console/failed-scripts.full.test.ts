@@ -16,7 +16,7 @@ const parts = [
 const urlOf = (scripts: readonly string[]) => `**/assets/{${scripts}}-*.js`;
 
 describeInBrowser("console parts whose scripts failed to load", (browser) => {
-  const { server, root, api } = useConsole(browser);
+  const fixture = useConsole(browser);
 
   /** Opens a page and waits until it has requested all of these scripts in vain. */
   async function openWithout(
@@ -24,14 +24,14 @@ describeInBrowser("console parts whose scripts failed to load", (browser) => {
     respond: "abort" | "not found",
     path = "/overview",
   ): Promise<OpenedPage> {
-    const { page, faults } = await browser.open(`${server.url}/healthz`);
+    const { page, faults } = await browser.open(`${fixture.server.url}/healthz`);
     const failed = new Set<string>();
     await page.route(urlOf(scripts), (route) => {
       failed.add(route.request().url());
       return respond === "abort" ? route.abort() : route.fulfill({ status: 404 });
     });
-    await page.goto(`${server.url}/console${path}`);
-    await signIn({ page, faults }, root.key);
+    await page.goto(`${fixture.server.url}/console${path}`);
+    await signIn({ page, faults }, fixture.root.key);
     await until(async () => failed.size === scripts.length);
     return { page, faults };
   }
@@ -84,14 +84,14 @@ describeInBrowser("console parts whose scripts failed to load", (browser) => {
     await button(page, "Edit details").click();
     await expectMessage();
     await page.getByRole("heading", { name: "Reports", level: 1 }).waitFor();
-    const { data } = await api.listApplications(root.key);
+    const { data } = await fixture.api.listApplications(fixture.root.key);
     expect(data.map(({ name }) => name)).toContain("Reports");
     expect(faults).toEqual([]);
   });
 
   it("say so even without the script for messages", async () => {
     const scripts = ["dialog-window", "toaster"];
-    const path = `/applications/${root.applicationId}`;
+    const path = `/applications/${fixture.root.applicationId}`;
     const { page, faults } = await openWithout(scripts, "not found", path);
     await button(page, "Rotate key").click();
     await page.getByRole("alert").getByText("This cannot be shown.").waitFor();

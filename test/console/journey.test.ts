@@ -14,14 +14,14 @@ import {
 } from "../support/browser/console.js";
 
 describeInBrowser("console journey", (browser) => {
-  const { server, root, api } = useConsole(browser);
+  const fixture = useConsole(browser);
 
-  const isValidKey = (key: string) => keyWorks(server, key);
+  const isValidKey = (key: string) => keyWorks(fixture.server, key);
 
   it("signs in, then creates, edits, rotates, disables and deletes an application", async () => {
-    const opened = await browser.open(`${server.url}/console/applications`);
+    const opened = await browser.open(`${fixture.server.url}/console/applications`);
     expect(await accessibilityViolations(opened.page)).toEqual([]);
-    await signIn(opened, root.key);
+    await signIn(opened, fixture.root.key);
     const { page, faults } = opened;
     const rotate = async (choice: string) => {
       await button(page, "Rotate key").click();
@@ -58,7 +58,7 @@ describeInBrowser("console journey", (browser) => {
     await page.getByRole("heading", { name: "Web shop" }).waitFor();
     await page.getByRole("region", { name: "Details" }).getByText(", in 90 days").waitFor();
     await page.getByText("Web shop was created by").waitFor();
-    const { data } = await api.listApplications(root.key, { namePrefix: "web" });
+    const { data } = await fixture.api.listApplications(fixture.root.key, { namePrefix: "web" });
     expect(data).toMatchObject([
       {
         type: "public",
@@ -81,7 +81,9 @@ describeInBrowser("console journey", (browser) => {
     await button(page, "Edit restrictions").click();
     await page.getByLabel("Origins").fill("");
     await save("Restrictions");
-    const { data: changed } = await api.listApplications(root.key, { namePrefix: "web" });
+    const { data: changed } = await fixture.api.listApplications(fixture.root.key, {
+      namePrefix: "web",
+    });
     expect(changed).toMatchObject([{ name: "Web shop 2", permissions: [], allowedOrigins: [] }]);
     await page.getByText("Web shop 2 was updated by").first().waitFor();
 

@@ -11,7 +11,8 @@ import {
 } from "../support/browser/console.js";
 
 describeInBrowser("console rule editor", (browser) => {
-  const { root, api, open } = useConsole(browser);
+  const fixture = useConsole(browser);
+  const { open } = fixture;
   let opened: OpenedPage;
   let page: Page;
 
@@ -50,8 +51,8 @@ describeInBrowser("console rule editor", (browser) => {
       transform: "mask",
       permissions: ["token:read"],
     };
-    const refused = await api
-      .createApplication(root.key, { name: "a", type: "private", rules: [bad] })
+    const refused = await fixture.api
+      .createApplication(fixture.root.key, { name: "a", type: "private", rules: [bad] })
       .catch((error: ApiFailure) => error);
     const [message] = "errors" in refused ? (refused.errors["rules[0].container"] ?? []) : [];
     await page.getByRole("button", { name: "Add rule" }).click();
@@ -126,7 +127,9 @@ describeInBrowser("console rule editor", (browser) => {
     await page.getByLabel("Name", { exact: true }).fill("Ordered");
     await page.getByRole("button", { name: "Create application" }).click();
     await page.getByRole("dialog").waitFor();
-    const { data } = await api.listApplications(root.key, { namePrefix: "Ordered" });
+    const { data } = await fixture.api.listApplications(fixture.root.key, {
+      namePrefix: "Ordered",
+    });
     expect(data[0]?.rules.map(({ priority, container }) => [priority, container])).toEqual([
       [1, "/three/"],
       [2, "/two/"],

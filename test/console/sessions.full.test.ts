@@ -16,7 +16,8 @@ import {
 } from "../support/browser/console.js";
 
 describeInBrowser("console session pages", (browser) => {
-  const { server, root, api, open } = useConsole(browser);
+  const fixture = useConsole(browser);
+  const { open } = fixture;
 
   const shop = { name: "Web shop", type: "public", permissions: ["token:create"] };
 
@@ -81,17 +82,19 @@ describeInBrowser("console session pages", (browser) => {
     await dialog.getByRole("button", { name: "Close" }).click();
     await page.getByRole("link", { name: "Try a session" }).first().click();
     await page.getByText("The session expired or was revoked.").waitFor();
-    const [demoShop] = (await api.listApplications(root.key, { namePrefix: "Demo shop" })).data;
-    await api.deleteApplication(root.key, { id: demoShop?.id ?? "" });
+    const [demoShop] = (
+      await fixture.api.listApplications(fixture.root.key, { namePrefix: "Demo shop" })
+    ).data;
+    await fixture.api.deleteApplication(fixture.root.key, { id: demoShop?.id ?? "" });
     await button(page, "Delete the demo applications").first().click();
     await button(page, "Create demo applications").waitFor();
-    const { data } = await api.listApplications(root.key, { namePrefix: "Demo" });
+    const { data } = await fixture.api.listApplications(fixture.root.key, { namePrefix: "Demo" });
     expect(data).toEqual([]);
     expect([...actor.faults, ...watcher.faults]).toEqual([]);
   });
 
   it("runs the demo once, also across pages, and stops on request and at sign-out", async () => {
-    const { key } = await server.createTenant();
+    const { key } = await fixture.server.createTenant();
     const opened = await open("/sessions/try", key);
     const { page } = opened;
     const creations = "**/latchkey.v1.ApplicationService/CreateApplication";
@@ -127,18 +130,18 @@ describeInBrowser("console session pages", (browser) => {
     await waitForFocus(button(page, "Use the session key again"));
     await button(page, "Run all steps").click();
     await page.getByRole("link", { name: "See it in Sessions" }).waitFor();
-    const { data } = await api.listApplications(key, { namePrefix: "Demo" });
+    const { data } = await fixture.api.listApplications(key, { namePrefix: "Demo" });
     const names = ["Demo backend (temporary)", "Demo shop (temporary)"];
     expect(data.map(({ name }) => name).sort()).toEqual(names.flatMap((name) => [name, name]));
     expect(opened.faults).toEqual([]);
   });
 
   it("masks secrets until revealed, and stops using the key of a revoked session", async () => {
-    const application = await api.createApplication(root.key, shop);
-    const opened = await browser.open(`${server.url}/console/sessions/try`);
+    const application = await fixture.api.createApplication(fixture.root.key, shop);
+    const opened = await browser.open(`${fixture.server.url}/console/sessions/try`);
     const { page } = opened;
     await page.clock.install();
-    await signIn(opened, root.key);
+    await signIn(opened, fixture.root.key);
     await button(page, "Use keys of my own applications").click();
     await page.getByLabel("Public key").fill(keyOf(application));
     await page.getByRole("button", { name: "Open a session" }).click();
@@ -149,22 +152,28 @@ describeInBrowser("console session pages", (browser) => {
     await page.setViewportSize({ width: 360, height: 740 });
     expect(await horizontalOverflow(page)).toBe(0);
 
-    await api.deleteApplication(root.key, { id: application.id });
+    await fixture.api.deleteApplication(fixture.root.key, { id: application.id });
     await page.clock.fastForward(5_000);
     await page.getByText("The session expired or was revoked.").waitFor();
     const keys: string[] = [];
     page.on("request", (request) => keys.push(request.headers()["svc-api-key"] ?? ""));
     await page.clock.fastForward(60_000);
-    await expectEventually(() => keys.includes(root.key), true);
+    await expectEventually(() => keys.includes(fixture.root.key), true);
     expect(keys.filter((key) => key.startsWith("lk_ses_"))).toEqual([]);
   });
 
   it("filters by the query string, loads more and revokes all sessions of an application", async () => {
-    const busy = await api.createApplication(root.key, { ...shop, name: "Busy shop" });
-    const quiet = await api.createApplication(root.key, { ...shop, name: "Quiet shop" });
-    const other = await api.createSession(keyOf(quiet));
+    const busy = await fixture.api.createApplication(fixture.root.key, {
+      ...shop,
+      name: "Busy shop",
+    });
+    const quiet = await fixture.api.createApplication(fixture.root.key, {
+      ...shop,
+      name: "Quiet shop",
+    });
+    const other = await fixture.api.createSession(keyOf(quiet));
     for (let count = 0; count < 60; count++) {
-      await api.createSession(keyOf(busy));
+      await fixture.api.createSession(keyOf(busy));
     }
     const opened = await open(`/sessions?application=${busy.id}&state=unauthorized`);
     const { page } = opened;
@@ -203,7 +212,7 @@ describeInBrowser("console session pages", (browser) => {
     await rowOf(page, other.id).waitFor();
     await button(page, "Clear Application").click();
 
-    await page.getByRole("combobox", { name: "Authorized by" }).fill(root.applicationId);
+    await page.getByRole("combobox", { name: "Authorized by" }).fill(fixture.root.applicationId);
     await page.getByText("No open sessions match").waitFor();
     await page.keyboard.press("Escape");
     await button(page, "Remove filter Authorized by").click();
@@ -213,14 +222,16 @@ describeInBrowser("console session pages", (browser) => {
   });
 
   it("polls for a key without permission to watch events", async () => {
-    const viewer = await api.createApplication(root.key, {
+    const viewer = await fixture.api.createApplication(fixture.root.key, {
       name: "Viewer",
       type: "private",
       permissions: ["session:read"],
     });
     const { page, faults } = await open("/sessions", keyOf(viewer));
     await page.getByText("Refreshes every 3 seconds").waitFor();
-    const { id } = await api.createSession(keyOf(await api.createApplication(root.key, shop)));
+    const { id } = await fixture.api.createSession(
+      keyOf(await fixture.api.createApplication(fixture.root.key, shop)),
+    );
     await rowOf(page, id).getByRole("button").click();
     await page.getByRole("dialog").getByText(id).waitFor();
     expect(await page.getByRole("button", { name: "Revoke session" }).count()).toBe(0);

@@ -16,7 +16,8 @@ import {
 const maxFirstLoad = 200_000;
 
 describeInBrowser("console shell", (browser) => {
-  const { server, root, api, open } = useConsole(browser);
+  const fixture = useConsole(browser);
+  const { open } = fixture;
 
   it.each([
     "/overview",
@@ -44,9 +45,9 @@ describeInBrowser("console shell", (browser) => {
     await page.addInitScript(
       "const start = setTimeout; window.setTimeout = (run, ms, ...rest) => ms >= 2000 ? 0 : start(run, ms, ...rest);",
     );
-    const application = `/applications/${root.applicationId}`;
-    await page.goto(`${server.url}/console${path.startsWith("/") ? path : application}`);
-    await signIn({ page, faults }, root.key);
+    const application = `/applications/${fixture.root.applicationId}`;
+    await page.goto(`${fixture.server.url}/console${path.startsWith("/") ? path : application}`);
+    await signIn({ page, faults }, fixture.root.key);
     await page.getByRole("heading", { level: 1 }).waitFor();
     await expectEventually(() => page.getByText(/^Loading/).count(), 0);
     await expectEventually(() => requested - scripts.length, 0);
@@ -84,7 +85,7 @@ describeInBrowser("console shell", (browser) => {
   });
 
   it("finds applications, pages and actions in the palette, without a trace of a key", async () => {
-    const shop = await api.createApplication(root.key, {
+    const shop = await fixture.api.createApplication(fixture.root.key, {
       name: "Web shop",
       type: "private",
       permissions: ["token:read"],

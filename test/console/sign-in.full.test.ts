@@ -26,12 +26,13 @@ function readStorage(page: Page): Promise<{ tab: string; local: string; cookies:
 }
 
 describeInBrowser("console sign-in and permissions", (browser) => {
-  const { server, root, api, open } = useConsole(browser);
+  const fixture = useConsole(browser);
+  const { open } = fixture;
 
   /** A separate administrator, whose key can expire. */
   async function createAdmin(expiresAt?: number) {
-    const { permissions } = await api.whoAmI(root.key);
-    return api.createApplication(root.key, {
+    const { permissions } = await fixture.api.whoAmI(fixture.root.key);
+    return fixture.api.createApplication(fixture.root.key, {
       name: "Console admin",
       type: "management",
       permissions,
@@ -42,16 +43,16 @@ describeInBrowser("console sign-in and permissions", (browser) => {
   /** Waits until the page has loaded and receives live events. */
   async function waitForLiveEvents(page: Page): Promise<void> {
     await page.getByText("Live", { exact: true }).waitFor();
-    const key = keyOf(await api.createApplication(root.key, shop));
+    const key = keyOf(await fixture.api.createApplication(fixture.root.key, shop));
     // The first may be part of the initial load.
     for (let count = 0; count < 2; count++) {
-      const { id } = await api.createSession(key);
+      const { id } = await fixture.api.createSession(key);
       await page.getByRole("button", { name: id.slice(-8) }).waitFor();
     }
   }
 
   it("signs in by keyboard, explains a wrong key and does not store it", async () => {
-    const { page, faults } = await browser.open(`${server.url}/console`);
+    const { page, faults } = await browser.open(`${fixture.server.url}/console`);
     const field = page.getByLabel("API key");
     await waitForFocus(field);
     await page.getByLabel("Remember until this tab is closed").check();
@@ -60,11 +61,11 @@ describeInBrowser("console sign-in and permissions", (browser) => {
     await page.keyboard.press("Enter");
     await page.getByText("The keys that it creates start with lk_.").waitFor();
     expect(await accessibilityViolations(page)).toEqual([]);
-    await page.keyboard.type(root.key.slice(0, -1));
+    await page.keyboard.type(fixture.root.key.slice(0, -1));
     await page.keyboard.press("Enter");
     await page.getByText("Copy the whole key again, or use another one.").waitFor();
     expect((await readStorage(page)).tab).toBe("{}");
-    await page.keyboard.type(`"${root.key}"`);
+    await page.keyboard.type(`"${fixture.root.key}"`);
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "Overview" }).waitFor();
     expect(await accessibilityViolations(page)).toEqual([]);
@@ -76,7 +77,7 @@ describeInBrowser("console sign-in and permissions", (browser) => {
     const { page, faults } = opened;
     await page.getByRole("heading", { name: "Activity" }).waitFor();
     await signOut(page);
-    await signIn(opened, root.key);
+    await signIn(opened, fixture.root.key);
     await page.getByRole("heading", { name: "Overview" }).waitFor();
     expect(faults).toEqual([]);
   });
@@ -87,20 +88,20 @@ describeInBrowser("console sign-in and permissions", (browser) => {
     await first.page.reload();
     await first.page.getByLabel("API key").waitFor();
     await first.page.getByLabel("Remember until this tab is closed").check();
-    await signIn(first, root.key);
+    await signIn(first, fixture.root.key);
     expect(await readStorage(first.page)).toEqual({
-      tab: JSON.stringify({ "latchkey-key": root.key }),
+      tab: JSON.stringify({ "latchkey-key": fixture.root.key }),
       local: "{}",
       cookies: "",
     });
     await first.page.reload();
     await first.page.getByRole("heading", { name: "Sessions" }).waitFor();
-    await expectEventually(() => first.page.url(), `${server.url}/console/sessions`);
+    await expectEventually(() => first.page.url(), `${fixture.server.url}/console/sessions`);
 
-    const second = await browser.openTab(first, `${server.url}/console/sessions`);
+    const second = await browser.openTab(first, `${fixture.server.url}/console/sessions`);
     await second.page.getByLabel("API key").waitFor();
     expect((await readStorage(second.page)).tab).toBe("{}");
-    await signIn(second, root.key);
+    await signIn(second, fixture.root.key);
     await signOut(second.page);
     await second.page.getByLabel("API key").waitFor();
     await first.page.getByRole("link", { name: "Activity" }).click();
@@ -113,10 +114,10 @@ describeInBrowser("console sign-in and permissions", (browser) => {
 
   it("forgets a stored key when the user signs in with another one", async () => {
     const admin = await createAdmin();
-    const opened = await browser.open(`${server.url}/console/me`);
+    const opened = await browser.open(`${fixture.server.url}/console/me`);
     const { page } = opened;
     await page.getByLabel("Remember until this tab is closed").check();
-    await signIn(opened, root.key);
+    await signIn(opened, fixture.root.key);
     await page.route("**/WhoAmI", (route) =>
       route.fulfill({ status: 429, json: { code: "resource_exhausted", message: "Too many." } }),
     );
@@ -130,8 +131,8 @@ describeInBrowser("console sign-in and permissions", (browser) => {
   it("shows changes from another tab", async () => {
     const watcher = await open("/sessions");
     await watcher.page.getByText("Live", { exact: true }).waitFor();
-    const changer = await browser.openTab(watcher, `${server.url}/console/sessions/try`);
-    await signIn(changer, root.key);
+    const changer = await browser.openTab(watcher, `${fixture.server.url}/console/sessions/try`);
+    await signIn(changer, fixture.root.key);
     await changer.page.getByRole("button", { name: "Create demo applications" }).click();
     await changer.page.getByRole("button", { name: "Open a session" }).click();
     await watcher.page.getByRole("link", { name: "Demo shop (temporary)" }).waitFor();
@@ -143,30 +144,30 @@ describeInBrowser("console sign-in and permissions", (browser) => {
   });
 
   it("returns to the sign-in when the key expires, even while idle", async () => {
-    const admin = await createAdmin(server.clock.now() + hour);
-    const opened = await browser.open(`${server.url}/console/sessions`);
+    const admin = await createAdmin(fixture.server.clock.now() + hour);
+    const opened = await browser.open(`${fixture.server.url}/console/sessions`);
     await opened.page.getByLabel("Remember until this tab is closed").check();
     await signIn(opened, keyOf(admin));
     await waitForLiveEvents(opened.page);
     await opened.page.getByRole("link", { name: "Activity" }).click();
     await opened.page.getByText("Console admin was created by").first().waitFor();
-    server.clock.advance(hour);
+    fixture.server.clock.advance(hour);
     await opened.page.getByText(signedOutNotice).waitFor();
     expect((await readStorage(opened.page)).tab).toBe("{}");
     expect(await accessibilityViolations(opened.page)).toEqual([]);
-    await signIn(opened, root.key);
+    await signIn(opened, fixture.root.key);
     await expectEventually(() => opened.page.getByText(signedOutNotice).count(), 0);
     expect(opened.faults).toEqual([]);
   });
 
   it("shows the first steps to a key without permissions, and stops calling after it is deleted", async () => {
-    const viewer = await api.createApplication(root.key, {
+    const viewer = await fixture.api.createApplication(fixture.root.key, {
       name: "🔭 Viewer",
       type: "private",
       permissions: ["token:read"],
       expiresAt: timestampFromMs(Date.now() + 4 * hour),
     });
-    const { page, faults } = await browser.open(`${server.url}/console/me`);
+    const { page, faults } = await browser.open(`${fixture.server.url}/console/me`);
     await page.clock.install();
     await signIn({ page, faults }, keyOf(viewer));
     await page.getByRole("heading", { name: "My key" }).waitFor();
@@ -177,13 +178,13 @@ describeInBrowser("console sign-in and permissions", (browser) => {
     expect(await started.getByRole("listitem").count()).toBe(1);
     await started.getByText("It needs the keys of a public and a private application.").waitFor();
 
-    await api.deleteApplication(root.key, { id: viewer.id });
+    await fixture.api.deleteApplication(fixture.root.key, { id: viewer.id });
     await page.clock.fastForward(60_000);
     await page.getByText(signedOutNotice).waitFor();
     const calls: string[] = [];
     page.on("request", (request) => calls.push(request.url()));
     await page.clock.fastForward(10 * 60_000);
-    const marker = `${server.url}/healthz`;
+    const marker = `${fixture.server.url}/healthz`;
     await page.evaluate<unknown>(`fetch("${marker}")`);
     expect(calls).toEqual([marker]);
     expect(faults).toEqual([]);
@@ -193,7 +194,7 @@ describeInBrowser("console sign-in and permissions", (browser) => {
     const admin = await createAdmin();
     const { page, faults } = await open("/sessions", keyOf(admin));
     await waitForLiveEvents(page);
-    await api.updateApplication(root.key, {
+    await fixture.api.updateApplication(fixture.root.key, {
       id: admin.id,
       name: admin.name,
       permissions: ["event:read"],

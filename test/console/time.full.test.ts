@@ -8,21 +8,21 @@ const hour = 3_600_000;
 const day = 24 * hour;
 
 describeInBrowser("times in the console", (browser) => {
-  const { server, root, api } = useConsole(browser);
+  const fixture = useConsole(browser);
 
   it.each([
     ["an hour behind", -hour],
     ["an hour ahead", hour],
   ])("ignores a browser clock that is %s", async (name, offset) => {
-    const opened = await browser.open(`${server.url}/console/applications`);
+    const opened = await browser.open(`${fixture.server.url}/console/applications`);
     const { page } = opened;
     await page.clock.install({ time: Date.now() + offset });
     await page.reload();
-    await signIn(opened, root.key);
+    await signIn(opened, fixture.root.key);
     await page.getByRole("heading", { name: "Applications" }).waitFor();
-    server.clock.advance(Date.now() - server.clock.now());
+    fixture.server.clock.advance(Date.now() - fixture.server.clock.now());
     const expiresAt = Date.now() + 30 * day;
-    const created = await api.createApplication(root.key, {
+    const created = await fixture.api.createApplication(fixture.root.key, {
       name,
       type: "public",
       permissions: ["token:create"],
@@ -36,7 +36,7 @@ describeInBrowser("times in the console", (browser) => {
     );
     await row.getByText(`${shown}, in 30 days`).waitFor();
 
-    await api.createSession(keyOf(created));
+    await fixture.api.createSession(keyOf(created));
     await page.getByRole("link", { name: "Sessions", exact: true }).click();
     await page
       .getByRole("row", { name })
@@ -46,14 +46,14 @@ describeInBrowser("times in the console", (browser) => {
   });
 
   it("shows a time ahead of the clock of the service as just now", async () => {
-    server.clock.advance(Date.now() + 6_000 - server.clock.now());
-    await api.createApplication(root.key, {
+    fixture.server.clock.advance(Date.now() + 6_000 - fixture.server.clock.now());
+    await fixture.api.createApplication(fixture.root.key, {
       name: "By a fast database",
       type: "private",
       permissions: ["token:read"],
     });
-    const opened = await browser.open(`${server.url}/console/applications`);
-    await signIn(opened, root.key);
+    const opened = await browser.open(`${fixture.server.url}/console/applications`);
+    await signIn(opened, fixture.root.key);
     const row = opened.page.getByRole("row", { name: "By a fast database" });
     await row.getByText("just now").waitFor();
     await row.getByRole("link").click();

@@ -36,16 +36,17 @@ export function useConsole(browser: TestBrowser): ConsoleFixture {
   });
 
   return {
-    server: deferred(() => server),
-    root: deferred(() => root),
-    api: deferred(() => api),
+    get server() {
+      return server;
+    },
+    get root() {
+      return root;
+    },
+    get api() {
+      return api;
+    },
     open: (path, key = root.key) => openSignedIn(browser, `${server.url}/console${path}`, key),
   };
-}
-
-/** Stands for an object that does not exist before the tests run. */
-function deferred<T extends object>(read: () => T): T {
-  return new Proxy({} as T, { get: (_, name) => Reflect.get(read(), name) });
 }
 
 /** Opens a console page and signs in. */
