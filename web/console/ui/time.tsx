@@ -1,17 +1,17 @@
 import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
 import { useSyncExternalStore } from "react";
-import { dayMs } from "../../common/units.js";
+import { dayMs, minuteMs } from "../../common/units.js";
 import { formatCountdown, formatRelative } from "./duration.js";
 import { serviceNow } from "./service-clock.js";
 
 /** Local time in the format of datetime-local inputs. */
 export function toLocalInput(date: Date): string {
-  const shifted = new Date(date.getTime() - date.getTimezoneOffset() * 60_000);
+  const shifted = new Date(date.getTime() - date.getTimezoneOffset() * minuteMs);
   return shifted.toISOString().slice(0, 19);
 }
 
 /** `Dec 16, 2026, 14:05`. */
-const exact = new Intl.DateTimeFormat("en-US", {
+const toTheMinute = new Intl.DateTimeFormat("en-US", {
   dateStyle: "medium",
   timeStyle: "short",
   hourCycle: "h23",
@@ -51,7 +51,7 @@ function formatPast(time: number, now: number): string {
 }
 
 function formatExpiry(time: number, now: number): string {
-  return `${exact.format(time)}, ${formatRelative(time, now)}`;
+  return `${toTheMinute.format(time)}, ${formatRelative(time, now)}`;
 }
 
 interface FormattedTimeProps extends TimeProps {
@@ -73,6 +73,7 @@ function Time({ at, absent = "never", format }: FormattedTimeProps) {
 
 /** Below this many seconds the time is highlighted. */
 const urgentSeconds = 30;
+
 /** A countdown. More than a day is shown as an expiry time. */
 export function TimeLeft({ until }: { readonly until: Timestamp | undefined }) {
   const now = useNow();
@@ -90,7 +91,7 @@ export function TimeLeft({ until }: { readonly until: Timestamp | undefined }) {
       className="time-left"
       dateTime={date.toISOString()}
       title={formatExact(until)}
-      data-short={seconds <= urgentSeconds}
+      data-urgent={seconds <= urgentSeconds}
     >
       {seconds > 0 ? formatCountdown(seconds) : "expired"}
     </time>

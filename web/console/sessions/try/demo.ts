@@ -13,7 +13,7 @@ import {
   type CreateSessionResponse,
   SessionService,
 } from "../../../../gen/latchkey/v1/session_service_pb.js";
-import { hourMs } from "../../../common/units.js";
+import { hourMs, minuteMs } from "../../../common/units.js";
 import { connect } from "../../sign-in/connection.js";
 import { serviceNow } from "../../ui/service-clock.js";
 import { demoNames } from "./demo-names.js";
@@ -199,7 +199,7 @@ export function authorizeRequestOf({ session, grant }: Demo): AuthorizeSessionRe
     permissions: [...permissions],
     rules: [...rules],
     ...(lifetime !== "" && {
-      expiresAt: timestampFromMs(serviceNow() + Number(lifetime) * 60_000),
+      expiresAt: timestampFromMs(serviceNow() + Number(lifetime) * minuteMs),
     }),
   });
 }
