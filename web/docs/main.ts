@@ -7,6 +7,7 @@ import "./styles/code.css";
 import "./styles/search.css";
 import "./styles/print.css";
 import { applyTheme, chooseTheme, chosenTheme, themes } from "../common/theme.js";
+import { containsWords } from "../common/words.js";
 import { addCopyButtons, setUpTabs } from "./code-blocks.js";
 import { setUpSearch } from "./search/search-dialog.js";
 import { fillInServiceAddress } from "./service-address.js";
@@ -95,12 +96,11 @@ function setUpFilter(): void {
     }
   });
   input.addEventListener("input", () => {
-    const words = input.value.toLowerCase().split(/\s+/);
     for (const group of groups) {
       const items = [...group.querySelectorAll("li")];
       for (const item of items) {
-        const text = `${item.textContent} ${item.dataset.keywords ?? ""}`.toLowerCase();
-        item.hidden = !words.every((word) => text.includes(word));
+        const text = `${item.textContent} ${item.dataset.keywords ?? ""}`;
+        item.hidden = !containsWords(text, input.value);
       }
       group.hidden = items.every(({ hidden }) => hidden);
     }

@@ -1,8 +1,8 @@
 import { Fragment, type ReactNode } from "react";
 import type { Event, Principal } from "../../../gen/latchkey/v1/event_service_pb.js";
+import { formatNumber } from "../../common/count.js";
 import { inWords } from "../../common/words.js";
 import { ApplicationName } from "../applications/application-display.js";
-import { formatNumber } from "../ui/count.js";
 import { Badge } from "../ui/display.js";
 import { ExpiryTime } from "../ui/time.js";
 import { kindInWords, methodInWords } from "./event-words.js";

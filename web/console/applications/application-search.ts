@@ -4,9 +4,9 @@ import {
   type Application,
   ApplicationService,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { containsWords } from "../../common/words.js";
 import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { useDebounced } from "../ui/hooks.js";
-import { containsWords } from "../ui/words.js";
 
 interface SearchOptions {
   readonly size: number;

@@ -1,6 +1,6 @@
 import type { Application } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { formatNumber } from "../../common/count.js";
 import { Grants } from "../rules/grants.js";
-import { formatNumber } from "../ui/count.js";
 import { ChipsOrAny, Copyable, DescriptionList } from "../ui/display.js";
 import { ExpiryTime, TimeAgo } from "../ui/time.js";
 import { ApplicationLink } from "./application-display.js";

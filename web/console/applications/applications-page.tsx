@@ -1,10 +1,10 @@
 import { AppWindow, CalendarClock, Plus, SearchX, Sprout } from "lucide-react";
 import { type ReactNode, useMemo, useState } from "react";
 import { expiringDays, unusedDays } from "../../../src/contract/defaults.js";
+import { countOf, formatNumber } from "../../common/count.js";
 import { ListSummary } from "../lists/list-summary.js";
 import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { Button, ButtonLink } from "../ui/buttons.js";
-import { countOf, formatNumber } from "../ui/count.js";
 import { EmptyState } from "../ui/display.js";
 import { NotAllowed, Page, Problem } from "../ui/page.js";
 import { Tabs } from "../ui/tabs.js";

@@ -1,11 +1,11 @@
 import { Ban, CircleCheck, RefreshCw, Trash2 } from "lucide-react";
 import { type ComponentProps, useState } from "react";
 import type { Application } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { formatNumber } from "../../common/count.js";
 import type { BulkItem, BulkResult } from "../bulk/run-bulk.js";
 import { SelectionBar } from "../bulk/selection-bar.js";
 import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { Button } from "../ui/buttons.js";
-import { formatNumber } from "../ui/count.js";
 import { lazyDialog } from "../ui/dialog.js";
 import { useAction, useRefresh } from "../ui/hooks.js";
 import { OpenButton } from "../ui/lazy.js";

@@ -4,12 +4,12 @@ import {
   type Application,
   ApplicationService,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { countOf, formatNumber } from "../../common/count.js";
 import { BulkDialog } from "../bulk/bulk-dialog.js";
 import { failedOf, succeededOf } from "../bulk/bulk-results.js";
 import { type BulkItem, type BulkResult, runBulk } from "../bulk/run-bulk.js";
 import { useClient } from "../sign-in/connection.js";
 import { useSignedInKey } from "../sign-in/signed-in-key.js";
-import { countOf, formatNumber } from "../ui/count.js";
 import { Notice } from "../ui/display.js";
 import { ConfirmText } from "../ui/fields.js";
 import { useRefresh } from "../ui/hooks.js";

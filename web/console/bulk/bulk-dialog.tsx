@@ -1,6 +1,6 @@
 import { type FormEvent, type ReactNode, useEffect, useRef, useState } from "react";
+import { formatNumber } from "../../common/count.js";
 import { Button } from "../ui/buttons.js";
-import { formatNumber } from "../ui/count.js";
 import { Dialog } from "../ui/dialog.js";
 import { LeaveGuard } from "../ui/leave-guard.js";
 import { BulkResults, failedOf, succeededOf } from "./bulk-results.js";

@@ -1,7 +1,7 @@
 import { X } from "lucide-react";
 import type { ReactNode } from "react";
+import { formatNumber } from "../../common/count.js";
 import { IconButton } from "../ui/buttons.js";
-import { formatNumber } from "../ui/count.js";
 
 interface SelectionBarProps {
   readonly count: number;

@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
+import { countOf, formatNumber } from "../../common/count.js";
 import { Button } from "../ui/buttons.js";
-import { countOf, formatNumber } from "../ui/count.js";
 
 interface ListSummaryProps {
   /** How many there are. Empty while that is not known. */

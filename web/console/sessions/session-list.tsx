@@ -3,6 +3,7 @@ import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-quer
 import { SearchX, Timer, Trash2 } from "lucide-react";
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import { type Session, SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
+import { countOf, formatNumber } from "../../common/count.js";
 import { ApplicationLink, shortId } from "../applications/application-display.js";
 import { BulkDialog } from "../bulk/bulk-dialog.js";
 import { SelectionBar } from "../bulk/selection-bar.js";
@@ -10,7 +11,6 @@ import { ListSummary, LoadMore, summarize } from "../lists/list-summary.js";
 import { useClient } from "../sign-in/connection.js";
 import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { Button, ButtonLink } from "../ui/buttons.js";
-import { countOf, formatNumber } from "../ui/count.js";
 import { type Column, DataTable } from "../ui/data-table.js";
 import { EmptyState } from "../ui/display.js";
 import { useRefresh } from "../ui/hooks.js";

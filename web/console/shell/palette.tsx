@@ -22,6 +22,7 @@ import {
 import { maxLengthOf } from "../../../src/contract/fields.js";
 import { problemOf } from "../../../src/contract/problem-report.js";
 import { chooseTheme, chosenTheme, themes } from "../../common/theme.js";
+import { containsWords } from "../../common/words.js";
 import { mayContainAnyKey } from "../applications/application-query.js";
 import { useApplicationSearch } from "../applications/application-search.js";
 import { useSignedInKey } from "../sign-in/signed-in-key.js";
@@ -29,7 +30,6 @@ import { iconSize } from "../ui/buttons.js";
 import { Badge, Kbd } from "../ui/display.js";
 import { pageActions } from "../ui/page-actions.js";
 import { copyText } from "../ui/toast.js";
-import { containsWords } from "../ui/words.js";
 import { themeNames } from "./account-menu.js";
 import { pagesFor } from "./pages.js";
 

@@ -1,7 +1,7 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { useEffect, useMemo, useState, useSyncExternalStore } from "react";
 import type { ApplicationType, Grants } from "../../../src/contract/grants.js";
-import { inWords } from "../../common/words.js";
+import { capitalize, inWords } from "../../common/words.js";
 import { createLoader } from "../ui/preload.js";
 import type * as validate from "./validate.js";
 import type { FieldErrors } from "./validate.js";
@@ -112,11 +112,8 @@ export function describeErrors(path: string, messages: readonly string[]): strin
 export function labelOf(path: string): string {
   const [, fields = path, key] = /^([^"]*?)(?:\["(.*)"\])?$/s.exec(path) ?? [];
   const names = fields.split(".").map((segment) => segment.replace(/\[\d+\]$/, ""));
-  return [...names.map((name) => labels[name] ?? toLabel(name)), ...(key ? [key] : [])].join(" › ");
-}
-
-function toLabel(name: string): string {
-  return name.charAt(0).toUpperCase() + inWords(name.slice(1));
+  const shown = names.map((name) => labels[name] ?? capitalize(inWords(name)));
+  return [...shown, ...(key ? [key] : [])].join(" › ");
 }
 
 /** `rules` for `rules[0].container`. */

@@ -1,4 +1,5 @@
 import type { SampleCall } from "../../../src/contract/samples/call.js";
+import { capitalize, splitCamelCase } from "../../common/words.js";
 
 /** The operations of the OpenAPI document, as the reference shows them. */
 
@@ -233,22 +234,15 @@ function listErrors(
 
 /** `whoAmI` becomes `who-am-i`. */
 function toAnchor(operationId: string): string {
-  return toWords(operationId).join("-").toLowerCase();
+  return splitCamelCase(operationId).replaceAll(" ", "-").toLowerCase();
 }
 
 /** `createApplication` becomes `Create application`. */
 function toTitle(operationId: string): string {
-  const [first = "", ...others] = toWords(operationId);
-  const words = others.map((word) => (word === "I" ? word : word.toLowerCase()));
-  return [`${first.charAt(0).toUpperCase()}${first.slice(1)}`, ...words]
-    .join(" ")
+  return capitalize(splitCamelCase(operationId))
     .replace("auth zen", "AuthZEN")
     .replace(/ post$/, " (POST)")
     .replace("openapi", "OpenAPI");
-}
-
-function toWords(name: string): string[] {
-  return name.split(/(?=[A-Z])/);
 }
 
 /** The values of a call. */

@@ -1,3 +1,4 @@
+import { countOf, formatNumber } from "../../common/count.js";
 import { Markdown } from "./markdown.js";
 import type { OpenApiDocument, Schema } from "./operations.js";
 
@@ -54,7 +55,7 @@ export function Property({ name, schema, schemas, isRequired, isRequest }: Prope
       <Limits schema={resolved} />
       {count > 0 && (
         <details>
-          <summary>{`${count} ${count === 1 ? "field" : "fields"} of ${name}`}</summary>
+          <summary>{`${countOf(count, "field")} of ${name}`}</summary>
           <Properties schema={resolved} schemas={schemas} isRequest={isRequest} />
         </details>
       )}
@@ -143,21 +144,19 @@ function describeLimits(schema: Schema, prefix = ""): string[] {
   ].map((limit) => prefix + limit);
 }
 
-const format = new Intl.NumberFormat("en");
-
 function describeRange(
   min: number | undefined,
   max: number | undefined,
   describe: (range: string) => string,
 ): string[] {
   if (max === undefined) {
-    return min === undefined ? [] : [describe(`at least ${format.format(min)}`)];
+    return min === undefined ? [] : [describe(`at least ${formatNumber(min)}`)];
   }
   return [
     describe(
       min === undefined
-        ? `at most ${format.format(max)}`
-        : `${format.format(min)} to ${format.format(max)}`,
+        ? `at most ${formatNumber(max)}`
+        : `${formatNumber(min)} to ${formatNumber(max)}`,
     ),
   ];
 }
