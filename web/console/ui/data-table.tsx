@@ -1,17 +1,8 @@
-import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import { ArrowDown, ArrowUp, ArrowUpDown } from "lucide-react";
-import {
-  type CSSProperties,
-  type ReactNode,
-  type RefObject,
-  useEffect,
-  useLayoutEffect,
-  useRef,
-  useState,
-} from "react";
+import { type CSSProperties, type ReactNode, useRef } from "react";
 import { Link } from "wouter";
 import { Checkbox } from "./fields.js";
-import { useMediaQuery } from "./hooks.js";
+import { type RenderedRow, useRenderedRows } from "./rendered-rows.js";
 
 export interface Column<Row> {
   readonly title: string;
@@ -63,13 +54,13 @@ interface DataTableProps<Row> {
 /** The number of gray rows while the first rows load. */
 const skeletonRows = 6;
 
-/** The one table: sticky header, sorting, selection, row links, and cards on phones. Long lists render only visible rows. */
+/** A table with a sticky header, sorting, selection, row links, and cards on phones. Long lists render only visible rows. */
 export function DataTable<Row>(props: DataTableProps<Row>) {
   const { label, columns, selection, isLoading = false, empty, rowAt, keyOf } = props;
   const isWaiting = isLoading && props.count === 0;
   const count = isWaiting ? skeletonRows : props.count;
   const body = useRef<HTMLTableSectionElement>(null);
-  const { items, style } = useRows(body, count, props.onRange);
+  const { rows, style } = useRenderedRows(body, count, props.onRange);
   if (count === 0) {
     return empty;
   }
@@ -85,7 +76,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     >
       <Head {...props} />
       <tbody ref={body} style={style}>
-        {items.map(({ index, ...place }) => {
+        {rows.map(({ index, ...place }) => {
           const row = isWaiting ? undefined : rowAt(index);
           const id = row && keyOf(row);
           // A row keeps the focus when rows appear above it. While a list is refetched, two pages may have the same row.
@@ -146,24 +137,21 @@ function SelectAll<Row>({ count, rowAt, keyOf, selection }: SelectAllProps<Row>)
   const loaded = Array.from({ length: count }, (_, index) => rowAt(index))
     .filter((row) => row !== undefined)
     .map(keyOf);
-  const hasLoaded = selected.size > 0 && loaded.every((key) => selected.has(key));
-  const isAll = hasLoaded && selected.size >= count;
+  const isLoadedSelected = selected.size > 0 && loaded.every((key) => selected.has(key));
+  const isAllSelected = isLoadedSelected && selected.size >= count;
   return (
     <Checkbox
       label="Select all"
-      checked={isAll}
-      isMixed={selected.size > 0 && !isAll}
-      onChange={() => onChange(new Set(hasLoaded ? [] : loaded))}
+      checked={isAllSelected}
+      isMixed={selected.size > 0 && !isAllSelected}
+      onChange={() => onChange(new Set(isLoadedSelected ? [] : loaded))}
     />
   );
 }
 
-interface TableRowProps<Row> {
+interface TableRowProps<Row> extends RenderedRow {
   readonly table: DataTableProps<Row>;
   readonly row: Row | undefined;
-  readonly index: number;
-  readonly style?: CSSProperties;
-  readonly measure?: (element: HTMLTableRowElement | null) => void;
 }
 
 function TableRow<Row>({ table, row, index, style, measure }: TableRowProps<Row>) {
@@ -184,7 +172,7 @@ function TableRow<Row>({ table, row, index, style, measure }: TableRowProps<Row>
             <Checkbox
               aria-label={`Select ${selection.nameOf(row)}`}
               checked={isSelected ?? false}
-              onChange={(isChecked) => onSelect(selection, key, isChecked)}
+              onChange={(isChecked) => toggle(selection, key, isChecked)}
             />
           )}
         </td>
@@ -212,7 +200,7 @@ function TableRow<Row>({ table, row, index, style, measure }: TableRowProps<Row>
   );
 }
 
-function onSelect<Row>(selection: Selection<Row>, key: string, isChecked: boolean): void {
+function toggle<Row>(selection: Selection<Row>, key: string, isChecked: boolean): void {
   const selected = new Set(selection.selected);
   if (isChecked) {
     selected.add(key);
@@ -243,76 +231,4 @@ function FirstCell<Row>({ table: { hrefOf, onOpen }, row, children }: FirstCellP
   ) : (
     children
   );
-}
-
-/** Shorter lists are rendered whole. */
-const virtualFrom = 100;
-
-/** Extra rows outside the viewport, for focus and fast scrolling. */
-const overscan = 10;
-
-/** Estimates in pixels, as a table row and as a card. The rows are measured. */
-const lineHeight = 41;
-const cardHeight = 104;
-
-interface Rows {
-  readonly items: readonly Pick<TableRowProps<unknown>, "index" | "style" | "measure">[];
-  /** Of the body. */
-  readonly style?: CSSProperties;
-}
-
-/** The rows to render: all of a short list, the visible ones of a long list. */
-function useRows(
-  body: RefObject<HTMLElement | null>,
-  count: number,
-  onRange: DataTableProps<unknown>["onRange"],
-): Rows {
-  const isNarrow = useMediaQuery("(max-width: 820px)");
-  const height = isNarrow ? cardHeight : lineHeight;
-  const isVirtual = count > virtualFrom;
-  const top = useOffsetTop(body);
-  const virtual = useWindowVirtualizer({
-    count: isVirtual ? count : 0,
-    estimateSize: () => height,
-    overscan,
-    scrollMargin: top,
-  });
-  // biome-ignore lint/correctness/useExhaustiveDependencies: measured rows have the old height.
-  useEffect(() => virtual.measure(), [height]);
-  const visible = virtual.getVirtualItems();
-  const first = isVirtual ? (visible[0]?.index ?? 0) : 0;
-  const last = isVirtual ? (visible.at(-1)?.index ?? 0) : count - 1;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only a new range matters.
-  useEffect(() => onRange?.(first, last), [first, last]);
-  if (!isVirtual) {
-    return { items: Array.from({ length: count }, (_, index) => ({ index })) };
-  }
-  return {
-    style: { position: "relative", height: virtual.getTotalSize() },
-    items: visible.map(({ index, start }) => ({
-      index,
-      measure: virtual.measureElement,
-      style: {
-        position: "absolute",
-        inset: "0 0 auto",
-        transform: `translateY(${start - top}px)`,
-      },
-    })),
-  };
-}
-
-/** The distance of an element from the top of the page. */
-function useOffsetTop(element: RefObject<HTMLElement | null>): number {
-  const [top, setTop] = useState(0);
-  useLayoutEffect(() => {
-    const measure = () => {
-      const box = element.current?.getBoundingClientRect();
-      setTop(Math.round((box?.top ?? 0) + scrollY));
-    };
-    measure();
-    const observer = new ResizeObserver(measure);
-    observer.observe(document.body);
-    return () => observer.disconnect();
-  }, [element]);
-  return top;
 }

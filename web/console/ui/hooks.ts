@@ -1,5 +1,5 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { useEffect, useState, useSyncExternalStore } from "react";
+import { useEffect, useState } from "react";
 
 interface Action<Args extends unknown[]> {
   readonly isBusy: boolean;
@@ -29,17 +29,6 @@ export function useAction<Args extends unknown[]>(
       }
     },
   };
-}
-
-export function useMediaQuery(query: string): boolean {
-  return useSyncExternalStore(
-    (listener) => {
-      const list = matchMedia(query);
-      list.addEventListener("change", listener);
-      return () => list.removeEventListener("change", listener);
-    },
-    () => matchMedia(query).matches,
-  );
 }
 
 /** Refetches all queries after a change. */
