@@ -17,7 +17,7 @@ import {
 import { EventDialog } from "./event-details.js";
 import { EventTable } from "./event-table.js";
 import { ExportMenu } from "./export-menu.js";
-import { useEventLog } from "./use-events.js";
+import { useEventLog } from "./use-event-log.js";
 
 /** The audit log of the tenant, live. */
 export default function ActivityPage() {

@@ -6,7 +6,7 @@ import {
   nothingLoaded,
   pageSize,
   refreshSessions,
-} from "../../web/console/sessions/session-pages.js";
+} from "../../web/console/sessions/loaded-sessions.js";
 
 /** A service whose cursors are ids, as the real ones contain them. */
 function aService(count: number) {
