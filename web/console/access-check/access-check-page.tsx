@@ -20,7 +20,7 @@ import { Page, Problem } from "../ui/page.js";
 import { useQueryParams } from "../ui/query-params.js";
 import { useFieldErrors } from "../validation/field-errors.js";
 import type { FieldErrors } from "../validation/validate.js";
-import { DecisionDetails, DecisionSummary, SampleForDecision } from "./decision.js";
+import { DecisionDetails, DecisionSummary, SampleToken } from "./decision.js";
 import { subjectOfOwnKey, useSubject } from "./subject.js";
 import { type ChosenSubject, firstChoice, SubjectChoice, subjectParams } from "./subject-choice.js";
 
@@ -232,7 +232,7 @@ function KeyDecision({ request }: { readonly request: CheckAccessRequest }) {
         </p>
       )}
       <Problem error={found.error} />
-      <SampleForDecision decision={decision} />
+      <SampleToken decision={decision} />
     </>
   );
 }

@@ -5,11 +5,8 @@ import type {
   CheckAccessRequest,
   CheckAccessResponse,
 } from "../../../gen/latchkey/v1/access_service_pb.js";
-import { type Decision, stricterOf } from "../../../src/contract/decisions/decide.js";
 import {
-  type DenialReason,
   type Explanation,
-  explainDenial,
   explainRules,
   type Step,
 } from "../../../src/contract/decisions/explain.js";
@@ -21,7 +18,14 @@ import { StateBadge } from "../sessions/session-display.js";
 import { Badge, Card, DescriptionList, Notice } from "../ui/display.js";
 import { TextField } from "../ui/fields.js";
 import { useNow } from "../ui/time.js";
-import { denialBeforeRules, isDeniedBeforeRules, type Subject } from "./subject.js";
+import {
+  type AccessDecision,
+  type DecidedBy,
+  type GrantDecision,
+  isDeniedBeforeRules,
+  previewDecision,
+} from "./preview-decision.js";
+import type { Subject } from "./subject.js";
 
 interface DecisionDetailsProps {
   readonly request: CheckAccessRequest;
@@ -39,9 +43,8 @@ export function DecisionDetails({ request, subject, actual }: DecisionDetailsPro
   const own = explainRules(subject.grants, query);
   const limits = subject.authorizer?.grants;
   const byAuthorizer = limits && explainRules(limits, query);
-  const denial = denialBeforeRules(subject, request, now);
   const decisions = { own: own.decision, byAuthorizer: byAuthorizer?.decision };
-  const decision = actual ?? previewDecision(subject, request, decisions, denial);
+  const decision = actual ?? previewDecision(subject, request, decisions, now);
   return (
     <>
       <SubjectName subject={subject} />
@@ -73,7 +76,7 @@ export function DecisionDetails({ request, subject, actual }: DecisionDetailsPro
           </>
         )}
       </Card>
-      <SampleForDecision decision={decision} />
+      <SampleToken decision={decision} />
     </>
   );
 }
@@ -90,10 +93,6 @@ function SubjectName({ subject: { application, session } }: { readonly subject: 
       )}
     </h2>
   );
-}
-
-export function SampleForDecision({ decision }: { readonly decision: AccessDecision }) {
-  return <SampleToken transform={decision.allowed ? decision.transform : undefined} />;
 }
 
 interface MissingSourceProps {
@@ -134,28 +133,6 @@ function Caveats({ subject: { application, authorizer } }: { readonly subject: S
       )}
     </>
   );
-}
-
-/** The decision by the grants of one side. */
-interface GrantDecision {
-  readonly allowed: boolean;
-  readonly transform?: string | undefined;
-  readonly decidedBy?: DecidedBy | undefined;
-  readonly reason?: string | undefined;
-}
-
-/** A decision of the service, or a preview. */
-interface AccessDecision extends GrantDecision {
-  readonly detail?: string | undefined;
-  /** Of sessions, if their grants were evaluated. */
-  readonly bySession?: GrantDecision | undefined;
-  readonly byAuthorizer?: GrantDecision | undefined;
-  readonly limitedBy?: string | undefined;
-}
-
-interface DecidedBy {
-  readonly rule?: Pick<AccessRule, "priority" | "description"> | undefined;
-  readonly permission?: string | undefined;
 }
 
 /** The result, and for a session what each side allows. */
@@ -267,39 +244,9 @@ function StepItem({ step, isDeciding, children }: StepItemProps) {
   );
 }
 
-/** The decisions by the grants of the subject and of its authorizer. */
-interface Decisions {
-  readonly own: Decision;
-  readonly byAuthorizer?: Decision | undefined;
-}
-
-/** Computes the decision that the service would make. */
-function previewDecision(
-  { application, session, authorizer }: Subject,
-  request: CheckAccessRequest,
-  { own, byAuthorizer }: Decisions,
-  denial: DenialReason | undefined,
-): AccessDecision {
-  const limited = byAuthorizer && stricterOf(own, byAuthorizer);
-  const decision = limited?.decision ?? own;
-  const reason = denial ?? (decision.allowed ? undefined : decision.reason);
-  const limitedBy = denial ? undefined : limited?.limitedBy;
-  const sides = denial || !byAuthorizer ? {} : { bySession: own, byAuthorizer };
-  if (reason === undefined) {
-    return { ...decision, ...sides, limitedBy };
-  }
-  const by = authorizer?.application;
-  const subject = application && {
-    application,
-    session,
-    authorizer: by && { ...by, disabled: by.status === "disabled" },
-  };
-  const detail = subject && explainDenial({ reason, limitedBy }, subject, request);
-  return { allowed: false, reason, limitedBy, ...sides, ...(detail !== undefined && { detail }) };
-}
-
 /** Applies the transform of a decision to a sample value. */
-function SampleToken({ transform }: { readonly transform: string | undefined }) {
+export function SampleToken({ decision }: { readonly decision: AccessDecision }) {
+  const transform = decision.allowed ? decision.transform : undefined;
   const [plain, setPlain] = useState("4242 4242 4242 4242");
   const [mask, setMask] = useState("•••• 4242");
   const shown = transform === undefined ? "" : applyTransform(transform, plain, mask);

@@ -1,19 +1,13 @@
-import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { ConnectError } from "@connectrpc/connect";
 import { useQuery } from "@connectrpc/connect-query";
 import { useEffect } from "react";
 import type { AccessRule } from "../../../gen/latchkey/v1/access_rule_pb.js";
-import type {
-  CheckAccessRequest,
-  WhoAmIResponse,
-} from "../../../gen/latchkey/v1/access_service_pb.js";
+import type { WhoAmIResponse } from "../../../gen/latchkey/v1/access_service_pb.js";
 import {
   type Application,
   ApplicationService,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { type Session, SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
-import type { DenialReason } from "../../../src/contract/decisions/explain.js";
-import { createRestrictionCheck } from "../../../src/contract/decisions/restrictions.js";
 import { useSignedInKey } from "../sign-in/signed-in-key.js";
 
 /** The subject of a check, as far as the signed-in key may read it. */
@@ -52,34 +46,6 @@ export function subjectOfOwnKey(me: WhoAmIResponse): Subject {
     grants: me,
     ...(me.authorizer && { authorizer: { grants: me.authorizer } }),
   };
-}
-
-/** The reason to refuse the key before rules are evaluated, if any. */
-export function denialBeforeRules(
-  { application, session, authorizer }: Subject,
-  source: Pick<CheckAccessRequest, "origin" | "address">,
-  now: number,
-): DenialReason | undefined {
-  const expiring = [application, session, authorizer?.application];
-  if (expiring.some((it) => hasExpired(it, now))) {
-    return "expired";
-  }
-  if ([application, authorizer?.application].some((it) => it?.status === "disabled")) {
-    return "disabled";
-  }
-  const denial =
-    application && createRestrictionCheck().findDenial({ ...application, version: 0 }, source);
-  return denial ?? (session?.state === "unauthorized" ? "not_authorized" : undefined);
-}
-
-function hasExpired(it: Pick<Session, "expiresAt"> | undefined, now: number): boolean {
-  return it?.expiresAt !== undefined && timestampMs(it.expiresAt) <= now;
-}
-
-const ruleReasons: readonly string[] = ["permission_missing", "no_rule_matches"];
-
-export function isDeniedBeforeRules(reason: string | undefined): boolean {
-  return reason !== undefined && !ruleReasons.includes(reason);
 }
 
 interface SubjectReference {
