@@ -22,33 +22,39 @@ import { useFieldErrors } from "../validation/field-errors.js";
 import type { FieldErrors } from "../validation/validate.js";
 import { DecisionDetails, DecisionSummary, SampleToken } from "./decision.js";
 import { subjectOfOwnKey, useSubject } from "./subject.js";
-import { type ChosenSubject, firstChoice, SubjectChoice, subjectParams } from "./subject-choice.js";
+import {
+  type ChosenSubject,
+  SubjectChoice,
+  subjectFromParams,
+  subjectToParams,
+} from "./subject-choice.js";
 
 /** Explains access decisions. */
 export default function AccessCheckPage() {
   const { may } = useSignedInKey();
   const [params, setParams] = useQueryParams();
-  const [chosen, setChosen] = useState(() => firstChoice(params, may));
-  const [query, setQuery] = useState(() => queryIn(params));
+  const [chosen, setChosen] = useState(() => subjectFromParams(params, may));
+  const [query, setQuery] = useState(() => queryFromParams(params));
   const search = params.toString();
-  const written = useRef(search);
-  const shown = useDebounced(paramsOf(chosen, query).toString());
+  /** The query string that the form itself wrote last. */
+  const ownSearch = useRef(search);
+  const shown = useDebounced(toParams(chosen, query).toString());
   // biome-ignore lint/correctness/useExhaustiveDependencies: only a change of the form is written to the URL.
   useEffect(() => {
     if (shown !== search) {
-      written.current = shown;
+      ownSearch.current = shown;
       setParams(new URLSearchParams(shown), { replace: true });
     }
   }, [shown]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: only another URL, for example of a link in the menu, replaces the form.
   useEffect(() => {
-    if (search !== written.current) {
-      written.current = search;
-      setChosen(firstChoice(params, may));
-      setQuery(queryIn(params));
+    if (search !== ownSearch.current) {
+      ownSearch.current = search;
+      setChosen(subjectFromParams(params, may));
+      setQuery(queryFromParams(params));
     }
   }, [search]);
-  const request = useMemo(() => requestOf(query, chosen.key), [query, chosen.key]);
+  const request = useMemo(() => toRequest(query, chosen.key), [query, chosen.key]);
   const found = useFieldErrors(CheckAccessRequestSchema, request);
   // A request without a key is not sent: the console decides about a chosen application itself.
   const { key: keyErrors, request: _withoutSubject, ...errors } = found;
@@ -82,10 +88,10 @@ export default function AccessCheckPage() {
 }
 
 /** The form in the URL. What may be a key of this service is left out. */
-function paramsOf(chosen: ChosenSubject, query: AccessQuery): URLSearchParams {
+function toParams(chosen: ChosenSubject, query: AccessQuery): URLSearchParams {
   const fields = queryFields.filter((name) => query[name] !== "" && !mayContainKey(query[name]));
   return new URLSearchParams([
-    ...subjectParams(chosen),
+    ...subjectToParams(chosen),
     ...fields.map((name) => [name, query[name]]),
   ]);
 }
@@ -174,26 +180,22 @@ const queryFields = ["permission", "token", "container", "origin", "address"] as
 
 type AccessQuery = Readonly<Record<(typeof queryFields)[number], string>>;
 
-function queryIn(params: URLSearchParams): AccessQuery {
+function queryFromParams(params: URLSearchParams): AccessQuery {
   return Object.fromEntries(
     queryFields.map((name) => [name, params.get(name) ?? ""]),
   ) as AccessQuery;
 }
 
-function requestOf(query: AccessQuery, key: string): CheckAccessRequest {
-  const { permission, container, origin, address } = query;
-  const token = { ...given("id", query.token), ...given("container", container) };
+function toRequest(query: AccessQuery, key: string): CheckAccessRequest {
+  const { permission, token: id, container, origin, address } = query;
+  const token = { ...(id !== "" && { id }), ...(container !== "" && { container }) };
   return create(CheckAccessRequestSchema, {
     key,
     permission,
     ...(Object.keys(token).length > 0 && { token }),
-    ...given("origin", origin),
-    ...given("address", address),
+    ...(origin !== "" && { origin }),
+    ...(address !== "" && { address }),
   });
-}
-
-function given<Name extends string>(name: Name, value: string): { readonly [K in Name]?: string } {
-  return (value === "" ? {} : { [name]: value }) as { readonly [K in Name]?: string };
 }
 
 /** The decision of the service about a key, with its rules if the signed-in key may read them. */

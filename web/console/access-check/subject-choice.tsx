@@ -69,7 +69,7 @@ export function SubjectChoice({ chosen, keyErrors, onChange }: SubjectChoiceProp
 }
 
 /** The subject in the query string, or the first one that the key may read. */
-export function firstChoice(
+export function subjectFromParams(
   params: URLSearchParams,
   may: (permission: string) => boolean,
 ): ChosenSubject {
@@ -83,7 +83,7 @@ export function firstChoice(
 }
 
 /** The subject for the query string. Of a key, only that it is one. */
-export function subjectParams({ by, applicationId, sessionId }: ChosenSubject): string[][] {
+export function subjectToParams({ by, applicationId, sessionId }: ChosenSubject): string[][] {
   switch (by) {
     case "application":
       return isId(applicationId) ? [["application", applicationId]] : [];
