@@ -18,8 +18,8 @@ interface PageLink {
   readonly icon: LucideIcon;
   /** Pressed after `g`, the key opens the page. */
   readonly key: string;
-  /** Whether the key has the permissions that the page needs. */
-  isFor(access: Pick<SignedInKey, "may">): boolean;
+  /** The permission that the page needs, if any. */
+  readonly needs?: string;
 }
 
 interface Section {
@@ -35,27 +35,27 @@ const sections: readonly Section[] = [
   {
     title: "Manage",
     pages: [
-      { path: home, label: "Overview", icon: LayoutDashboard, key: "o", isFor: () => true },
+      { path: home, label: "Overview", icon: LayoutDashboard, key: "o" },
       {
         path: "/applications",
         label: "Applications",
         icon: AppWindow,
         key: "a",
-        isFor: ({ may }) => may("application:read"),
+        needs: "application:read",
       },
       {
         path: "/sessions",
         label: "Sessions",
         icon: Timer,
         key: "s",
-        isFor: ({ may }) => may("session:read"),
+        needs: "session:read",
       },
       {
         path: "/activity",
         label: "Activity",
         icon: Activity,
         key: "c",
-        isFor: ({ may }) => may("event:read"),
+        needs: "event:read",
       },
     ],
   },
@@ -68,9 +68,8 @@ const sections: readonly Section[] = [
         keywords: "check access",
         icon: CircleHelp,
         key: "w",
-        isFor: () => true,
       },
-      { path: "/me", label: "My key", icon: KeyRound, key: "k", isFor: () => true },
+      { path: "/me", label: "My key", icon: KeyRound, key: "k" },
     ],
   },
   {
@@ -81,16 +80,18 @@ const sections: readonly Section[] = [
         label: "Try a session",
         icon: FlaskConical,
         key: "t",
-        isFor: () => true,
       },
     ],
   },
 ];
 
 /** The sections with the pages that a key can use. */
-export function sectionsFor(access: Pick<SignedInKey, "may">): readonly Section[] {
+export function sectionsFor({ may }: Pick<SignedInKey, "may">): readonly Section[] {
   return sections
-    .map(({ title, pages }) => ({ title, pages: pages.filter(({ isFor }) => isFor(access)) }))
+    .map(({ title, pages }) => ({
+      title,
+      pages: pages.filter(({ needs }) => needs === undefined || may(needs)),
+    }))
     .filter(({ pages }) => pages.length > 0);
 }
 
