@@ -71,7 +71,7 @@ function EventCell({ event }: { readonly event: Event }) {
   );
 }
 
-/** The icon of the first part of a kind that has one. */
+/** The first entry whose part occurs in the kind applies. */
 const icons: readonly (readonly [part: string, icon: LucideIcon])[] = [
   ["access.denied", ShieldX],
   [".created", Plus],

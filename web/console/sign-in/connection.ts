@@ -53,7 +53,7 @@ function watchCalls(onKeyRefused: ConnectionOptions["onKeyRefused"]): Intercepto
 
   return (next) => async (request) => {
     const sentAt = Date.now();
-    // The error of a timeout of the transport could not be changed here.
+    // Not `timeoutMs` of the transport: interceptors do not receive its error.
     const signal = request.stream
       ? request.signal
       : AbortSignal.any([request.signal, AbortSignal.timeout(callTimeoutMs)]);

@@ -103,7 +103,7 @@ export function Skeleton({ lines = 3, label = "Loading" }: SkeletonProps) {
   );
 }
 
-/** Code with a copy button. */
+/** A short value, such as an id, with a copy button. */
 export function Copyable({ text, label }: { readonly text: string; readonly label: string }) {
   return (
     <span className="copyable">

@@ -14,7 +14,7 @@ interface PopoverProps {
  * a click outside close it.
  */
 export function Popover({ trigger, title, children }: PopoverProps) {
-  // It takes the focus only when it opens after it was mounted.
+  // Ark moves the focus into the popover only if it opens after the mount.
   const [isOpen, setIsOpen] = useState(false);
   useEffect(() => setIsOpen(true), []);
   return (

@@ -29,7 +29,8 @@ function preloadOne(load: Load<unknown>): void {
 }
 
 async function loadWithRetry<Script>(load: Load<Script>): Promise<Script> {
-  for (let isServiceUp = false; ; ) {
+  let isServiceUp = false;
+  for (;;) {
     try {
       return await load();
     } catch (reason) {

@@ -13,7 +13,7 @@ const units = { minutes: minuteMs, hours: hourMs, days: dayMs } as const;
 type Unit = keyof typeof units;
 const unitOptions = Object.keys(units).map((unit) => ({ value: unit, label: unit }));
 
-/** Caps the input so that it fits a Duration. Validation refuses it anyway. */
+/** Limits the input to what fits a Duration. Validation refuses far shorter ones. */
 const maxDurationMs = 36_500 * dayMs;
 
 interface Choice {
