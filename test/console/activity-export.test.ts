@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { EventSchema, EventService } from "../../gen/latchkey/v1/event_service_pb.js";
 import { services } from "../../src/contract/methods.js";
 import { kindInWords, methodInWords } from "../../web/console/activity/event-words.js";
-import { readEvents, toCsvRows, toJsonLines } from "../../web/console/activity/export-events.js";
+import { readEvents, toCsvFile, toJsonLines } from "../../web/console/activity/export-events.js";
 
 const event = create(EventSchema, {
   id: "0198c8a6-1b2c-7d3e-8f40-5a6b7c8d9e0f",
@@ -39,7 +39,7 @@ describe("an export of events", () => {
 
 describe("an export of events as CSV", () => {
   it("has a header and one quoted row per event", () => {
-    const csv = toCsvRows([event]);
+    const csv = toCsvFile([event]);
     // Excel needs the byte order mark.
     expect(csv.startsWith("\ufeff")).toBe(true);
     const [header = "", row = "", end, ...others] = csv.slice(1).split("\r\n");
@@ -60,7 +60,7 @@ describe("an export of events as CSV", () => {
     fc.assert(
       fc.property(start, fc.string(), (prefix, text) => {
         const name = `${prefix}${text}`;
-        const csv = toCsvRows([create(EventSchema, { id: event.id, target: { name } })]);
+        const csv = toCsvFile([create(EventSchema, { id: event.id, target: { name } })]);
         const cells = readRow(csv.slice(csv.indexOf("\r\n") + 2));
         for (const cell of cells) {
           expect(cell.trimStart()).not.toMatch(/^[=+\-@＝＋－＠]/);

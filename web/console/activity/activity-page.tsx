@@ -40,7 +40,7 @@ function EventLog() {
   return (
     <Page
       title="Activity"
-      badges={<LiveState log={log} />}
+      badges={<LiveStatus log={log} />}
       actions={
         <>
           <PauseButton log={log} />
@@ -73,7 +73,7 @@ interface LogProps {
   readonly log: ReturnType<typeof useEventLog>;
 }
 
-function LiveState({ log: { isPaused, waiting } }: LogProps) {
+function LiveStatus({ log: { isPaused, waiting } }: LogProps) {
   return isPaused ? (
     <span role="status">
       <Badge tone="warning">{waiting === 0 ? "Paused" : `Paused, ${waiting} new`}</Badge>

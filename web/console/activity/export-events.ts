@@ -76,8 +76,8 @@ const columns: readonly (readonly [name: string, (event: Event) => unknown])[] =
   ["id", ({ id }) => id],
 ];
 
-/** One event per row, without the states before and after. */
-export function toCsvRows(events: readonly Event[]): string {
+/** A CSV file with one event per row, without the states before and after. */
+export function toCsvFile(events: readonly Event[]): string {
   const rows = events.map((event) => columns.map(([, read]) => read(event)));
   return byteOrderMark + toCsv([columns.map(([name]) => name), ...rows]);
 }

@@ -9,10 +9,10 @@ import { saveFile } from "../ui/save-file.js";
 import { serviceNow } from "../ui/service-clock.js";
 import { toast } from "../ui/toast.js";
 import { type ActivityFilter, toListRequest } from "./activity-filter.js";
-import { maxExported, readEvents, toCsvRows, toJsonLines } from "./export-events.js";
+import { maxExported, readEvents, toCsvFile, toJsonLines } from "./export-events.js";
 
 const formats = {
-  csv: { type: "text/csv", write: toCsvRows },
+  csv: { type: "text/csv", write: toCsvFile },
   jsonl: { type: "application/jsonl", write: toJsonLines },
 } as const;
 

@@ -2,7 +2,7 @@ import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { useInfiniteQuery } from "@connectrpc/connect-query";
 import { useMemo, useState } from "react";
 import { type Event, EventService } from "../../../gen/latchkey/v1/event_service_pb.js";
-import { useEventListener } from "../live/live.js";
+import { useLiveEvents } from "../live/live.js";
 import { type ActivityFilter, matchesFilter, toListRequest } from "./activity-filter.js";
 
 const size = 50;
@@ -41,7 +41,7 @@ export function useEventLog(filter: ActivityFilter) {
     setReceived(withoutEvents);
   }
 
-  useEventListener(({ events, isReset }) => {
+  useLiveEvents(({ events, isReset }) => {
     if (isReset || received.events.length + events.length > maxReceived) {
       setReceived(withoutEvents);
       void refetch();

@@ -8,12 +8,12 @@ import { createQueryRefresher } from "./refresh.js";
 
 type Listener = (batch: EventBatch) => void;
 
-interface LiveState {
+interface LiveFeed {
   readonly state: FeedState;
   readonly listeners: Set<Listener>;
 }
 
-const LiveContext = createContext<LiveState>({ state: "off", listeners: new Set() });
+const LiveContext = createContext<LiveFeed>({ state: "off", listeners: new Set() });
 
 /** One event stream for all pages. Refetches the queries that events affect. */
 export function LiveProvider({ children }: { readonly children: ReactNode }) {
@@ -51,7 +51,8 @@ export function LiveProvider({ children }: { readonly children: ReactNode }) {
   return <LiveContext value={{ state, listeners }}>{children}</LiveContext>;
 }
 
-export function useEventListener(listener: Listener): void {
+/** Calls the listener with the events of the stream while the component is mounted. */
+export function useLiveEvents(listener: Listener): void {
   const { listeners } = useContext(LiveContext);
   const latest = useRef(listener);
   useEffect(() => {

@@ -1,7 +1,7 @@
 import type { AccessRule } from "../../../gen/latchkey/v1/access_rule_pb.js";
 import { TextField } from "../ui/fields.js";
 import { RadioGroup } from "../ui/radio-group.js";
-import { errorsOfNames } from "../validation/field-errors.js";
+import { errorsOfList } from "../validation/field-errors.js";
 import type { FieldErrors } from "../validation/validate.js";
 import { ConditionList } from "./condition-list.js";
 import { PermissionInput } from "./permission-input.js";
@@ -44,7 +44,7 @@ export function RuleFields({ rule, kind, errors, onChange }: RuleFieldsProps) {
           hint="Granted on these tokens. Press Enter or a comma after each name."
           kind={kind}
           value={rule.permissions}
-          errors={errorsOfNames(errors, "permissions", rule.permissions)}
+          errors={errorsOfList(errors, "permissions", rule.permissions)}
           onChange={(permissions) => onChange({ permissions })}
         />
       </div>

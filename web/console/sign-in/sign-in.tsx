@@ -36,13 +36,13 @@ interface RequireSignInProps {
 export function RequireSignIn({ home, children }: RequireSignInProps) {
   const [state, setState] = useState<SignInState>();
   const [notice, setNotice] = useState<string>();
-  const current = useRef<SignInState>(undefined);
+  const active = useRef<SignInState>(undefined);
   const { base } = useRouter();
 
   /** A late response of an earlier sign-in must not sign out the current one. */
   function signOut(from: SignInState, reason?: string): void {
-    if (current.current === from) {
-      current.current = undefined;
+    if (active.current === from) {
+      active.current = undefined;
       storedKey.remove();
       from.queries.clear();
       dismissToasts();
@@ -59,7 +59,7 @@ export function RequireSignIn({ home, children }: RequireSignInProps) {
     const onKeyRefused = () => signOut(next, invalidKeyNotice);
     const transport = connect({ key, onKeyRefused });
     const next: SignInState = { me, transport, queries: createQueries() };
-    current.current = next;
+    active.current = next;
     setNotice(undefined);
     setState(next);
   }

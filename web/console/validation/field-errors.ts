@@ -72,13 +72,13 @@ export function errorsWithin(errors: FieldErrors, path: string): FieldErrors {
 }
 
 /** Errors of a list and of its items, prefixed with the item. */
-export function errorsOfNames(
+export function errorsOfList(
   errors: FieldErrors,
   path: string,
-  names: readonly string[],
+  items: readonly string[],
 ): readonly string[] {
-  const itemErrors = names.flatMap((name, index) =>
-    (errors[`${path}[${index}]`] ?? []).map((message) => `${name}: ${message}`),
+  const itemErrors = items.flatMap((item, index) =>
+    (errors[`${path}[${index}]`] ?? []).map((message) => `${item}: ${message}`),
   );
   return [...(errors[path] ?? []), ...itemErrors];
 }

@@ -7,7 +7,7 @@ import { RuleEditor } from "../../rules/rule-editor.js";
 import { Card } from "../../ui/display.js";
 import { TextField } from "../../ui/fields.js";
 import { RadioGroup } from "../../ui/radio-group.js";
-import { errorsOfNames, grantRequired, labelOf } from "../../validation/field-errors.js";
+import { errorsOfList, grantRequired, labelOf } from "../../validation/field-errors.js";
 import type { ApplicationForm } from "./application-form.js";
 import { type Draft, type DraftField, fieldName, parseLines } from "./draft.js";
 import { ExpiryField } from "./expiry-field.js";
@@ -75,7 +75,7 @@ export function GrantFields({ form }: FieldsProps) {
         value={draft.permissions}
         errors={[
           ...(shown.request ? [grantRequired] : []),
-          ...errorsOfNames(shown, "permissions", draft.permissions),
+          ...errorsOfList(shown, "permissions", draft.permissions),
         ]}
         onChange={(permissions) => change({ permissions })}
       />
@@ -153,7 +153,7 @@ function LinesField(props: DraftTextFieldProps) {
     <DraftTextField
       {...props}
       hint="One per line. Leave empty to allow any."
-      errors={errorsOfNames(form.shown, fieldName(field), parseLines(form.draft[field]))}
+      errors={errorsOfList(form.shown, fieldName(field), parseLines(form.draft[field]))}
       rows={2}
     />
   );

@@ -79,7 +79,7 @@ interface StepInput {
 type Changed = Partial<Demo>;
 type RunStep = (demo: Demo, input: StepInput) => Promise<readonly [StepResult, Changed]>;
 
-export function startDemo(mayCreate: boolean, may: StepInput["may"]): Demo {
+export function initialDemo(mayCreate: boolean, may: StepInput["may"]): Demo {
   return {
     usesOwnKeys: !mayCreate,
     grant: {

@@ -1,7 +1,7 @@
 import { PermissionInput } from "../../rules/permission-input.js";
 import { RuleEditor } from "../../rules/rule-editor.js";
 import { Select } from "../../ui/select.js";
-import { errorsOfNames, grantRequired } from "../../validation/field-errors.js";
+import { errorsOfList, grantRequired } from "../../validation/field-errors.js";
 import type { FieldErrors } from "../../validation/validate.js";
 import type { Grant } from "./demo.js";
 
@@ -32,7 +32,7 @@ export function GrantOptions({ grant, errors, onChange }: GrantOptionsProps) {
         kind="session"
         errors={[
           ...(errors.request ? [grantRequired] : []),
-          ...errorsOfNames(errors, "permissions", permissions),
+          ...errorsOfList(errors, "permissions", permissions),
         ]}
       />
       <RuleEditor

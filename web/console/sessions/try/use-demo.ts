@@ -1,7 +1,7 @@
 import { useTransport } from "@connectrpc/connect-query";
 import { type QueryKey, skipToken, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useSignedInKey } from "../../sign-in/signed-in-key.js";
-import { type Demo, deleteDemoApplications, runStep, type StepId, startDemo } from "./demo.js";
+import { type Demo, deleteDemoApplications, initialDemo, runStep, type StepId } from "./demo.js";
 
 const demoKey: QueryKey = ["try-session"];
 
@@ -30,16 +30,16 @@ export function useDemo(): DemoControls {
   const own = useTransport();
   const queries = useQueryClient();
   const mayCreate = may("application:create") && may("application:delete");
-  const start = startDemo(mayCreate, may);
-  const { data: demo = start } = useQuery<Demo>({
+  const initial = initialDemo(mayCreate, may);
+  const { data: demo = initial } = useQuery<Demo>({
     queryKey: demoKey,
-    initialData: start,
+    initialData: initial,
     queryFn: skipToken,
     gcTime: Number.POSITIVE_INFINITY,
     structuralSharing: false,
   });
 
-  const read = () => queries.getQueryData<Demo>(demoKey) ?? start;
+  const read = () => queries.getQueryData<Demo>(demoKey) ?? initial;
   const write = (next: Demo) => void queries.setQueryData<Demo>(demoKey, next);
 
   /** One run at a time. `save` has no effect after a restart or a sign-out, which end the run. */
@@ -95,7 +95,7 @@ export function useDemo(): DemoControls {
       await whileRunning(async ({ isCurrent }) => {
         await deleteDemoApplications(own, read());
         if (isCurrent()) {
-          write(start);
+          write(initial);
           isDeleted = true;
         }
       });
