@@ -1,5 +1,5 @@
 import type { ClientEnvironment } from "./environment.js";
-import { header, parseText, serviceUrl } from "./option-values.js";
+import { parseHeaderName, parseServiceUrl, parseText } from "./option-values.js";
 import { defaultUrl, type NewConnectionFlags } from "./options.js";
 import { getProfile, type Profile, type Profiles } from "./profiles-file.js";
 
@@ -37,10 +37,11 @@ export function resolveConnection(
   const profile = profileFor(flags.profile ?? environment.profile, profiles);
   const fromVariable = <T>(name: string, parse: (text: string) => T, text: string | undefined) =>
     text === undefined ? undefined : parseText(name, parse, text);
-  const url = flags.url ?? fromVariable("LATCHKEY_URL", serviceUrl, usable.url) ?? profile?.url;
+  const url =
+    flags.url ?? fromVariable("LATCHKEY_URL", parseServiceUrl, usable.url) ?? profile?.url;
   const keyHeader =
     flags.keyHeader ??
-    fromVariable("LATCHKEY_KEY_HEADER", header, usable.keyHeader) ??
+    fromVariable("LATCHKEY_KEY_HEADER", parseHeaderName, usable.keyHeader) ??
     profile?.keyHeader;
   const service = { url: url ?? defaultUrl, keyHeader };
   if (flags.keyFile !== undefined) {

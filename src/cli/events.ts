@@ -17,7 +17,7 @@ import { toCommandError } from "./call-errors.js";
 import { type ClientContext, type ClientFlags, withClient } from "./client.js";
 import { CommandError, latchkey } from "./errors.js";
 import { type ListFlags, readPages, showList } from "./list.js";
-import { id, pastTime } from "./option-values.js";
+import { parseId, parsePastTime } from "./option-values.js";
 import { addExample, choice, withConnection, withLimit, withListAction } from "./options.js";
 import { formatUtcTime } from "./output.js";
 import { type Column, formatTable, layoutTable } from "./table.js";
@@ -28,8 +28,8 @@ export function addEventCommands(program: Command): void {
     .summary("list changes and denied requests, or follow them")
     .description("list changes and denied requests, newest first, or follow them")
     .option("-f, --follow", "show new events until Ctrl-C; with --json one object per line")
-    .option("--target <id>", "only events about this application, session or key", id)
-    .option("--actor <id>", "only events caused by this application, session or key", id)
+    .option("--target <id>", "only events about this application, session or key", parseId)
+    .option("--actor <id>", "only events caused by this application, session or key", parseId)
     .addOption(
       choice(
         "--kind <kind>",
@@ -37,8 +37,12 @@ export function addEventCommands(program: Command): void {
         choicesOf(ListEventsRequestSchema.field.kind),
       ),
     )
-    .option("--since <time>", "only events since: a time, or a duration such as 1h", pastTime)
-    .option("--until <time>", "only events before: a time, or a duration such as 1h", pastTime);
+    .option("--since <time>", "only events since: a time, or a duration such as 1h", parsePastTime)
+    .option(
+      "--until <time>",
+      "only events before: a time, or a duration such as 1h",
+      parsePastTime,
+    );
   withListAction(events, showEvents);
   addExample(
     withConnection(withLimit(events)),

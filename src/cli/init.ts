@@ -9,7 +9,7 @@ import { escapeUnprintable } from "../lib/terminal.js";
 import { listNamed } from "./apps/find-application.js";
 import { callService, readKey, verifyKey } from "./client.js";
 import { CommandError, latchkey } from "./errors.js";
-import { parseText, serviceUrl } from "./option-values.js";
+import { parseServiceUrl, parseText } from "./option-values.js";
 import { defaultUrl, type NewConnectionFlags } from "./options.js";
 import { createOutput, type Output, type OutputFlags } from "./output.js";
 import { profileHint, saveProfile } from "./profile.js";
@@ -89,7 +89,7 @@ async function connect(
 async function promptForProfile(flags: InitFlags): Promise<Profile> {
   const url =
     flags.url ??
-    parseText("URL", serviceUrl, await promptWithDefault("URL of the service", defaultUrl));
+    parseText("URL", parseServiceUrl, await promptWithDefault("URL of the service", defaultUrl));
   const service = { url, keyHeader: flags.keyHeader };
   return { ...service, key: await readKey(service, flags) };
 }

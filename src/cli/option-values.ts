@@ -3,8 +3,8 @@ import { count, delay, headerName, lifetime, type Parser } from "../config/parse
 import { isId } from "../lib/uuid-text.js";
 import { CommandError } from "./errors.js";
 
-/** Parses an option the same way as a setting of the service. */
-function asOption<T>(parse: Parser<T>): (text: string) => T {
+/** Makes commander report what a parser of settings throws. */
+function optionParser<T>(parse: Parser<T>): (text: string) => T {
   return (text) => {
     try {
       return parse(text);
@@ -23,21 +23,21 @@ export function parseText<T>(name: string, parse: (text: string) => T, text: str
   }
 }
 
-export const duration = asOption(lifetime);
-export const timeout = asOption(delay);
-export const header = asOption(headerName);
+export const parseDuration = optionParser(lifetime);
+export const parseTimeout = optionParser(delay);
+export const parseHeaderName = optionParser(headerName);
 
-export const wholeNumber = (noun: string, min: number, max: number, example: number) =>
-  asOption(count(noun, min, max, example));
+export const wholeNumberParser = (noun: string, min: number, max: number, example: number) =>
+  optionParser(count(noun, min, max, example));
 
-export const id = asOption((text) => {
+export const parseId = optionParser((text) => {
   if (!isId(text)) {
     throw new Error("must be a UUID");
   }
   return text;
 });
 
-export const serviceUrl = asOption((text) => {
+export const parseServiceUrl = optionParser((text) => {
   const { protocol, search, hash, username } = parseUrl(text);
   if (!/^https?:$/.test(protocol) || search || hash || username) {
     throw new Error("must be a URL such as https://latchkey.example.com");
@@ -45,7 +45,7 @@ export const serviceUrl = asOption((text) => {
   return text.replace(/\/+$/, "");
 });
 
-export const profileName = asOption((text) => {
+export const parseProfileName = optionParser((text) => {
   if (!/^[A-Za-z0-9][\w.-]{0,63}$/.test(text)) {
     throw new Error("must be a name of letters, digits, ., _ and -");
   }
@@ -57,15 +57,15 @@ function parseUrl(text: string): Partial<URL> & { readonly protocol: string } {
 }
 
 /** An RFC 3339 time, or a duration from now. */
-export const futureTime = timeParser((now, duration) => now + duration);
+export const parseFutureTime = timeParser((now, duration) => now + duration);
 /** An RFC 3339 time, or a duration before now. */
-export const pastTime = timeParser((now, duration) => now - duration);
+export const parsePastTime = timeParser((now, duration) => now - duration);
 
 /** With a space instead of the T, as times are printed. */
 const rfc3339 = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i;
 
 function timeParser(relativeTo: (now: number, duration: number) => number): (text: string) => Date {
-  return asOption((text) => {
+  return optionParser((text) => {
     const date = new Date(
       rfc3339.test(text) ? text.replace(" ", "T") : relativeTo(Date.now(), durationIn(text)),
     );

@@ -1,6 +1,11 @@
 import { styleText } from "node:util";
 import { Argument, Command, type HelpConfiguration, Option } from "commander";
-import { header, serviceUrl, timeout, wholeNumber } from "./option-values.js";
+import {
+  parseHeaderName,
+  parseServiceUrl,
+  parseTimeout,
+  wholeNumberParser,
+} from "./option-values.js";
 
 /** The kinds of values that shell completion can list. */
 type ValueKind = "file" | "profile";
@@ -92,14 +97,16 @@ export function withJson(command: Command, description = "print JSON"): Command 
 export function withConnection(command: Command): Command {
   return withJson(command)
     .optionsGroup("Connection:")
-    .addOption(new Option("--url <url>", "URL of the service (LATCHKEY_URL)").argParser(serviceUrl))
+    .addOption(
+      new Option("--url <url>", "URL of the service (LATCHKEY_URL)").argParser(parseServiceUrl),
+    )
     .addOption(profileOption())
     .addOption(fileOption("--key-file <file>", "file with your key, - for stdin (LATCHKEY_KEY)"))
     .addOption(
       new Option(
         "--key-header <name>",
         "header that carries the key (LATCHKEY_KEY_HEADER)",
-      ).argParser(header),
+      ).argParser(parseHeaderName),
     )
     .addOption(timeoutOption());
 }
@@ -121,19 +128,21 @@ export function withNewConnection(command: Command): Command {
     .optionsGroup("Connection:")
     .addOption(
       new Option("--url <url>", `URL of the service (default: ${defaultUrl})`).argParser(
-        serviceUrl,
+        parseServiceUrl,
       ),
     )
     .addOption(
       fileOption("--key-file <file>", "file with the key, - for stdin (default: prompt or stdin)"),
     )
-    .addOption(new Option("--key-header <name>", "header that carries the key").argParser(header))
+    .addOption(
+      new Option("--key-header <name>", "header that carries the key").argParser(parseHeaderName),
+    )
     .addOption(timeoutOption());
 }
 
 function timeoutOption(): Option {
   return new Option("--timeout <time>", "timeout of each call, for example 30s")
-    .argParser(timeout)
+    .argParser(parseTimeout)
     .default(15_000, "15s");
 }
 
@@ -183,7 +192,7 @@ export function withLimit(command: Command): Command {
   return command
     .addOption(
       new Option("--limit <count>", "maximum number of items")
-        .argParser(wholeNumber("items", 1, 100_000, 50))
+        .argParser(wholeNumberParser("items", 1, 100_000, 50))
         .default(50, "50"),
     )
     .addOption(new Option("--all", "list every item").conflicts("limit"));

@@ -3,7 +3,7 @@ import { isLoopback } from "../lib/networks.js";
 import { formatIdentity } from "./access.js";
 import { readKey, verifyKey } from "./client.js";
 import { CommandError, latchkey } from "./errors.js";
-import { profileName } from "./option-values.js";
+import { parseProfileName } from "./option-values.js";
 import {
   addExample,
   defaultUrl,
@@ -36,7 +36,7 @@ export function addProfileCommands(program: Command): void {
     .command("add")
     .summary("save a service URL and a key")
     .description("save a service URL and a key; the key comes from a prompt or stdin")
-    .addArgument(new Argument("<name>", "name of the profile").argParser(profileName))
+    .addArgument(new Argument("<name>", "name of the profile").argParser(parseProfileName))
     .option("--replace", "overwrite an existing profile")
     .option("--no-check", "do not verify the key")
     .action(addProfile);

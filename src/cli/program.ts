@@ -1,7 +1,7 @@
 import { Command, type ErrorOptions, Option } from "commander";
 import { readSettings, version } from "../config/settings.js";
 import { CommandError, exitCodes, wrapForStderr } from "./errors.js";
-import { id, profileName } from "./option-values.js";
+import { parseId, parseProfileName } from "./option-values.js";
 import {
   addExample,
   fileArgument,
@@ -131,7 +131,7 @@ function addInitCommand(program: Command): void {
       new Option(
         "--profile <name>",
         "profile to use or create (default: the current one, or local)",
-      ).argParser(profileName),
+      ).argParser(parseProfileName),
     )
     .option("--name <name>", "name of the application (default: the name of this folder)")
     .option("--write", "write the example program to a new file in this folder")
@@ -165,7 +165,7 @@ function addStoreCommands(program: Command): void {
     .command("bootstrap")
     .summary("create a tenant and its first management key")
     .description("create a tenant and its first management application, and print its key once")
-    .option("--tenant <uuid>", "use this tenant (default: a new one)", id)
+    .option("--tenant <uuid>", "use this tenant (default: a new one)", parseId)
     .option("--name <name>", "name of the application");
   withSettings(
     withJson(bootstrap),

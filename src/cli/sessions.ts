@@ -21,7 +21,7 @@ import { type ClientContext, type ClientFlags, withClient } from "./client.js";
 import { CommandError, latchkey } from "./errors.js";
 import { formatRules, grantOptions, readGrants } from "./grants.js";
 import { type ListFlags, readPages, showList } from "./list.js";
-import { futureTime, id } from "./option-values.js";
+import { parseFutureTime, parseId } from "./option-values.js";
 import { addExample, choice, fileOption, withConnection, withLimit, yesOption } from "./options.js";
 import { type Display, formatRelativeTime, formatTime } from "./output.js";
 import { type ConfirmFlags, confirm, readSecret } from "./prompt.js";
@@ -61,7 +61,7 @@ function addOpenAndAuthorize(sessions: Command): void {
       ),
     );
   grantOptions(authorize, "permission to grant directly")
-    .option("--expires <time>", "expiry: a time, or a duration such as 10m", futureTime)
+    .option("--expires <time>", "expiry: a time, or a duration such as 10m", parseFutureTime)
     .action(authorizeSession);
   addExample(
     withConnection(authorize),
@@ -93,7 +93,7 @@ function addManagement(sessions: Command): void {
   const get = sessions
     .command("get")
     .description("show a session")
-    .argument("<id>", "id of the session", id)
+    .argument("<id>", "id of the session", parseId)
     .action(getSession);
   addExample(withConnection(get), "latchkey sessions get 0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f");
 
@@ -101,7 +101,7 @@ function addManagement(sessions: Command): void {
     .command("rm")
     .alias("delete")
     .description("revoke a session, or all sessions that an application opened")
-    .argument("[id]", "id of the session", id)
+    .argument("[id]", "id of the session", parseId)
     .option("--all", "revoke all sessions that the application opened")
     .option(...applicationOption)
     .addOption(yesOption())

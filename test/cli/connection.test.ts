@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import { resolveConnection } from "../../src/cli/connection.js";
 import { readClientEnvironment } from "../../src/cli/environment.js";
-import { futureTime, pastTime, serviceUrl } from "../../src/cli/option-values.js";
+import { parseFutureTime, parsePastTime, parseServiceUrl } from "../../src/cli/option-values.js";
 import { readProfiles, writeProfiles } from "../../src/cli/profiles-file.js";
 import { withTempFolder } from "../support/service/run-latchkey.js";
 
@@ -71,7 +71,7 @@ describe("resolveConnection", () => {
   it("refuses an unknown profile and an invalid URL", () => {
     expect(() => choose({ profile: "constructor" })).toThrow('No profile is named "constructor".');
     expect(() => choose({}, { LATCHKEY_URL: "ftp://x" })).toThrow("LATCHKEY_URL: It must be");
-    expect(() => serviceUrl("https://user:secret@host")).toThrow("It must be a URL");
+    expect(() => parseServiceUrl("https://user:secret@host")).toThrow("It must be a URL");
   });
 });
 
@@ -105,11 +105,13 @@ describe("a time option", () => {
   it("accepts an RFC 3339 time or a duration", () => {
     const near = (date: Date, distance: number) =>
       Math.abs(date.getTime() - Date.now() - distance) < 60_000;
-    expect(futureTime("2030-01-31T12:00:00+02:00").toISOString()).toBe("2030-01-31T10:00:00.000Z");
-    expect(pastTime("2026-01-31 12:00:00Z").toISOString()).toBe("2026-01-31T12:00:00.000Z");
-    expect(near(futureTime("30d"), 30 * 86_400_000)).toBe(true);
-    expect(near(pastTime("1h"), -3_600_000)).toBe(true);
-    expect(() => futureTime("tomorrow")).toThrow("must be a time");
-    expect(() => futureTime("2030-02-31T25:00:00Z")).toThrow("must be a time");
+    expect(parseFutureTime("2030-01-31T12:00:00+02:00").toISOString()).toBe(
+      "2030-01-31T10:00:00.000Z",
+    );
+    expect(parsePastTime("2026-01-31 12:00:00Z").toISOString()).toBe("2026-01-31T12:00:00.000Z");
+    expect(near(parseFutureTime("30d"), 30 * 86_400_000)).toBe(true);
+    expect(near(parsePastTime("1h"), -3_600_000)).toBe(true);
+    expect(() => parseFutureTime("tomorrow")).toThrow("must be a time");
+    expect(() => parseFutureTime("2030-02-31T25:00:00Z")).toThrow("must be a time");
   });
 });

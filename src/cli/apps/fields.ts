@@ -7,7 +7,7 @@ import type {
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { escapeUnprintable } from "../../lib/terminal.js";
 import { formatRules } from "../grants.js";
-import { collect, futureTime, wholeNumber } from "../option-values.js";
+import { collect, parseFutureTime, wholeNumberParser } from "../option-values.js";
 import { type Display, formatTime } from "../output.js";
 import { formatDetails } from "../table.js";
 import { type NameOf, nameDetail } from "./find-application.js";
@@ -35,7 +35,7 @@ export function fieldOptions(command: Command): Command {
     .option(
       "--expires <time>",
       "when it expires and is deleted: a time, or a duration such as 30d",
-      futureTime,
+      parseFutureTime,
     )
     .option(
       "--allowed-origin <origin>",
@@ -46,7 +46,7 @@ export function fieldOptions(command: Command): Command {
     .option(
       "--session-quota <count>",
       "maximum number of open sessions of a public application",
-      wholeNumber("sessions", 1, 1_000_000, 50_000),
+      wholeNumberParser("sessions", 1, 1_000_000, 50_000),
     );
 }
 

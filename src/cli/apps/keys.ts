@@ -13,7 +13,7 @@ import { replaceProfileCommand } from "../call-errors.js";
 import { type ClientContext, type ClientFlags, withClient } from "../client.js";
 import { CommandError, fileReason, latchkey } from "../errors.js";
 import { showList } from "../list.js";
-import { duration, id } from "../option-values.js";
+import { parseDuration, parseId } from "../option-values.js";
 import { addExample, fileOption, withConnection, yesOption } from "../options.js";
 import { formatExactDuration, formatRelativeTime, type Output } from "../output.js";
 import { saveProfile } from "../profile.js";
@@ -35,7 +35,7 @@ export function addKeys(apps: Command): void {
     .argument(...applicationArgument)
     .addOption(
       new Option("--grace <time>", "how long the current key stays valid")
-        .argParser(duration)
+        .argParser(parseDuration)
         .default(defaultGracePeriodMs, formatExactDuration(defaultGracePeriodMs)),
     )
     .option("--no-grace", "revoke the current key and all earlier ones now")
@@ -55,7 +55,7 @@ export function addKeys(apps: Command): void {
     .command("revoke-key")
     .description("revoke one key of an application")
     .argument(...applicationArgument)
-    .argument("<key-id>", "id of the key, as listed by `apps keys`", id)
+    .argument("<key-id>", "id of the key, as listed by `apps keys`", parseId)
     .addOption(yesOption())
     .action(revokeKey);
   addExample(

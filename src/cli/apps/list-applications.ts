@@ -12,7 +12,7 @@ import { countOf } from "../../lib/terminal.js";
 import { type ClientContext, type ClientFlags, withClient } from "../client.js";
 import { CommandError } from "../errors.js";
 import { type ListFlags, readPages, showList } from "../list.js";
-import { futureTime, pastTime } from "../option-values.js";
+import { parseFutureTime, parsePastTime } from "../option-values.js";
 import { addExample, choice, withConnection, withLimit } from "../options.js";
 import { formatRelativeTime } from "../output.js";
 import { readSecret } from "../prompt.js";
@@ -55,12 +55,12 @@ export function addListAndGet(apps: Command): void {
     .option(
       "--expires-before <time>",
       "only applications that expire before: a time, or a duration such as 30d",
-      futureTime,
+      parseFutureTime,
     )
     .option(
       "--unused-since <time>",
       "only applications not used since: a time, or a duration such as 90d",
-      pastTime,
+      parsePastTime,
     )
     .addOption(
       choice("--order <order>", "sort order", choicesOf(ListApplicationsRequestSchema.field.order)),
