@@ -101,10 +101,15 @@ async function exportTo(
 
   if (!before) {
     const exportedAt = await store.now();
-    const [source, checks] = [hashStoreId(store), pepperChecks(peppers)];
-    const choice = events ? {} : { events };
+    const source = hashStoreId(store);
     await write(
-      headerLine({ exportedAt, store: kind, source, ...choice, pepperChecks: checks }),
+      headerLine({
+        exportedAt,
+        store: kind,
+        source,
+        ...(!events && { events }),
+        pepperChecks: pepperChecks(peppers),
+      }),
       0,
     );
   }

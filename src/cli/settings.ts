@@ -17,7 +17,10 @@ export const optionalSettings = (Object.keys(definitions) as SettingName[]).filt
 /** The settings of the commands that open the store without serving it. */
 export const storeSettings = ["DATA_DIR", "MONGODB_URI", "MONGODB_DATABASE"] as const;
 
-/** Adds options for settings to a command. They win over the environment variables. */
+/**
+ * Adds options for settings to a command, and its action. The options override the environment
+ * variables, and the errors of the action name the options that were used.
+ */
 export function withSettings<Args extends unknown[]>(
   command: Command,
   names: readonly SettingName[],

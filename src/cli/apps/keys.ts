@@ -250,15 +250,12 @@ async function replaceOwnKey(
   { connection, output }: ClientContext,
 ): Promise<void> {
   const { profile, keySource } = connection;
-  if (profile !== undefined && !yes && !output.isJson) {
-    if (await promptYesNo(`Save the new key to the profile "${profile}"?`)) {
-      const profiles = await readProfiles();
-      await saveProfile(profile, { ...getProfile(profiles, profile), key }, profiles);
-      output.note(`Saved the new key to the profile "${profile}".`);
-      return;
-    }
-  }
-  if (profile !== undefined) {
+  const canPrompt = profile !== undefined && !yes && !output.isJson;
+  if (canPrompt && (await promptYesNo(`Save the new key to the profile "${profile}"?`))) {
+    const profiles = await readProfiles();
+    await saveProfile(profile, { ...getProfile(profiles, profile), key }, profiles);
+    output.note(`Saved the new key to the profile "${profile}".`);
+  } else if (profile !== undefined) {
     const keyFile = outputKey === undefined ? "" : ` --key-file ${quoteIfNeeded(outputKey)}`;
     output.warn(`The profile "${profile}" still has the previous key. Save the new one:`);
     output.warn(`  ${replaceProfileCommand(profile, connection)}${keyFile}`);

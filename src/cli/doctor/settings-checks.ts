@@ -57,7 +57,9 @@ export function checkRisks({ peppers, grantPolicy, corsOrigins }: Settings): Fin
   return findings;
 }
 
+/** Milliseconds. */
 const day = 86_400_000;
+
 /** Days before expiry from which a certificate is reported. */
 const renewalPeriod = 14;
 
