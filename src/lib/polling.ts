@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 
 interface PollOptions<C> {
@@ -62,4 +63,17 @@ export function pollForChanges<C>({
 
   poll(stopping);
   return () => stopping.abort();
+}
+
+/** Polls one file. Returns a function that stops this. */
+export function pollFile(
+  { path, content }: { readonly path: string; readonly content: Buffer },
+  options: Pick<PollOptions<Buffer>, "apply" | "onProblem">,
+): () => void {
+  return pollForChanges({
+    current: content,
+    read: () => readFile(path),
+    isSame: (one, other) => one.equals(other),
+    ...options,
+  });
 }

@@ -1,8 +1,7 @@
-import { readFile } from "node:fs/promises";
 import type { Logger } from "pino";
 import type { LoadedFile } from "../../config/parsers.js";
 import { parseSigningKeys, type SigningKeys } from "../../config/secret-scanning.js";
-import { pollForChanges } from "../../lib/polling.js";
+import { pollFile } from "../../lib/polling.js";
 
 interface SigningKeyOptions {
   readonly settings: LoadedFile;
@@ -16,12 +15,8 @@ interface SigningKeyOptions {
  * logged once and ignored until it is valid.
  */
 export function loadSigningKeys({ settings, log, signal }: SigningKeyOptions): () => SigningKeys {
-  const { path, content } = settings;
-  let current = parseSigningKeys(content);
-  const stop = pollForChanges({
-    current: content,
-    read: () => readFile(path),
-    isSame: (one, other) => one.equals(other),
+  let current = parseSigningKeys(settings.content);
+  const stop = pollFile(settings, {
     apply(found) {
       current = parseSigningKeys(found);
       log.info({ keys: current.size }, "secret scanning keys reloaded");

@@ -1,11 +1,10 @@
-import { readFile } from "node:fs/promises";
 import { fromJson, type JsonValue } from "@bufbuild/protobuf";
 import type { Logger } from "pino";
 import { GatewayRoutesSchema } from "../../../../gen/latchkey/v1/gateway_service_pb.js";
 import type { LoadedFile } from "../../../config/parsers.js";
 import { ConfigError } from "../../../config/settings.js";
 import { type MaybePromise, mapMaybePromise } from "../../../lib/async.js";
-import { pollForChanges } from "../../../lib/polling.js";
+import { pollFile } from "../../../lib/polling.js";
 import { findFieldViolations } from "../../../validation/violations.js";
 import {
   compileRoutes,
@@ -31,10 +30,7 @@ export function createRoutes(file: LoadedFile | undefined, log: Logger): Routes 
     log.error(error.message);
     return () => undefined;
   });
-  const stop = pollForChanges({
-    current: file.content,
-    read: () => readFile(file.path),
-    isSame: (one, other) => one.equals(other),
+  const stop = pollFile(file, {
     async apply(content) {
       matchRoute = await parseRoutes({ path: file.path, content });
       log.info({ path: file.path }, "gateway routes reloaded");
