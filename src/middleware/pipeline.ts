@@ -32,13 +32,13 @@ type Receive = () => MaybePromise<Message>;
 type Handle<T> = (message: Message, values: ContextValues) => MaybePromise<T>;
 
 /** Calls the handler of a stream, which returns its responses. */
-type OpenStream<T> = (values: ContextValues) => Promise<AsyncIterable<T>>;
+type HandleStream<T> = (values: ContextValues) => Promise<AsyncIterable<T>>;
 
 /** Runs calls: all steps between the transport and the handlers. Fails only with errors that the caller may see. */
 export interface Pipeline {
   unary<T>(call: Call, receive: Receive, handle: Handle<T>): MaybePromise<T>;
 
-  stream<T>(call: Call, open: OpenStream<T>): Promise<AsyncIterable<T>>;
+  stream<T>(call: Call, open: HandleStream<T>): Promise<AsyncIterable<T>>;
 
   /**
    * Validates the message of a stream with one request, or throws. Handlers of
@@ -118,7 +118,7 @@ function createAuthenticatedPipeline(
     withDeadline,
   });
 
-  function inspect(call: Call, message: Message): MaybePromise<void> {
+  function readAndValidate(call: Call, message: Message): MaybePromise<void> {
     readHeaderFields(call, message);
     return validate(call.method, message);
   }
@@ -134,7 +134,7 @@ function createAuthenticatedPipeline(
             mapMaybePromise(receive(), (message) => {
               callLimit.check();
               return callLimit.count(
-                mapMaybePromise(inspect(call, message), () =>
+                mapMaybePromise(readAndValidate(call, message), () =>
                   admission.run(admitted, (authorized) =>
                     handle(message, contextValuesOf(authorized)),
                   ),
