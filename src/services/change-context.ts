@@ -19,14 +19,14 @@ export interface Write<R> {
   response(outcome: R): object;
 }
 
-/** How to store a response for replay. */
-interface StoredResponse {
+/** How to store the response of a call for replays. */
+interface ReplayOptions {
   readonly id: string;
   seal(response: object): NewResponse;
 }
 
 /** Given to a handler whose response must be stored together with its change, so that it can be replayed. */
-export const storedResponseKey = createContextKey<StoredResponse | undefined>(undefined, {
+export const replayOptionsKey = createContextKey<ReplayOptions | undefined>(undefined, {
   description: "how to store the response",
 });
 
@@ -36,13 +36,13 @@ export function writeContextOf<R>(
   { revokes, response }: Write<R>,
 ): WriteContext<R> {
   const { call, caller } = callOf(context);
-  const storedResponse = context.values.get(storedResponseKey);
+  const replay = context.values.get(replayOptionsKey);
   return {
     caller: changeCallerOf(caller),
-    idempotencyId: storedResponse?.id,
+    idempotencyId: replay?.id,
     revokes,
     isCanceled: () => call.cancellation.reason !== undefined,
-    responseFor: (outcome) => storedResponse?.seal(response(outcome)),
+    responseFor: (outcome) => replay?.seal(response(outcome)),
   };
 }
 

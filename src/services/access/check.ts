@@ -60,7 +60,7 @@ export function createChecks({ store, subjects }: CheckOptions): Checks {
   const storeClock = createExtrapolatedClock(store);
 
   /** Returns the active owner, or why a check is denied before grants are considered. */
-  function activate(
+  function activeOwnerOf(
     { owner, inactiveReason }: Subject,
     request: CheckAccessRequest,
   ): Caller | DenialReason {
@@ -75,7 +75,7 @@ export function createChecks({ store, subjects }: CheckOptions): Checks {
   }
 
   function decideFor(subject: Subject, request: CheckAccessRequest): Evaluation {
-    const owner = activate(subject, request);
+    const owner = activeOwnerOf(subject, request);
     if (typeof owner === "string") {
       return { allowed: false, reason: owner };
     }
@@ -151,7 +151,7 @@ export function createChecks({ store, subjects }: CheckOptions): Checks {
 
     findActive: (caller, request) =>
       mapMaybePromise(subjects.find(caller, request), (subject) => {
-        const owner = activate(subject, request);
+        const owner = activeOwnerOf(subject, request);
         return typeof owner === "string" ? undefined : owner;
       }),
 

@@ -10,13 +10,13 @@ import { createWriteHandlers } from "./write-handlers.js";
 export function createApplicationHandlers(options: ApplicationHandlerOptions): ApplicationHandlers {
   const { audit, store } = options;
   const { applications } = store;
-  const changing = {
+  const updateOptions = {
     ...options,
     updateApplication: createUpdateApplication({ applications, audit }),
   };
   return {
     ...createReadHandlers(options),
-    ...createWriteHandlers(changing),
-    ...createKeyHandlers(changing),
+    ...createWriteHandlers(updateOptions),
+    ...createKeyHandlers(updateOptions),
   };
 }

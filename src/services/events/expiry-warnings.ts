@@ -91,7 +91,7 @@ const lastManagerExpiring =
 
 /** Creates the events for a lead time. */
 function toEventsAt(leadTime: number): (expiration: Expiration) => NewEvent[] {
-  const what = leadTime === 0 ? "expired" : "expiring";
+  const state = leadTime === 0 ? "expired" : "expiring";
   return ({ tenantId, applicationId, name, keyId, at, leavesNoManager }) => {
     const subjects = [
       keyId === undefined ? "application" : "key",
@@ -99,7 +99,7 @@ function toEventsAt(leadTime: number): (expiration: Expiration) => NewEvent[] {
     ];
     return subjects.map((subject) => ({
       tenantId,
-      kind: `${subject}.${what}`,
+      kind: `${subject}.${state}`,
       outcome: "success",
       target: { applicationId, keyId, name },
       endsAt: at,

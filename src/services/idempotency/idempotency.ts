@@ -29,7 +29,7 @@ import {
 import type { MaybePromise } from "../../lib/async.js";
 import type { ResponseStore } from "../../store/port/change-context.js";
 import { AlreadyApplied } from "../../store/port/errors.js";
-import { storedResponseKey } from "../change-context.js";
+import { replayOptionsKey } from "../change-context.js";
 import { createResponseSeal, type ResponseSeal, responseId } from "./sealed-response.js";
 
 /** Milliseconds for which a response can be replayed. */
@@ -73,14 +73,14 @@ export function createIdempotency(responses: ResponseStore, readKey: ReadKey): W
         context.responseHeader.set(replayedHeader, "true");
         return message;
       }
-      const storedResponse = {
+      const replayOptions = {
         id,
         seal: (response: object) => ({
           sealed: seal.seal({ fingerprint, response: bytesOf(method.output, response) }),
           ttl: responseLifetime,
         }),
       };
-      const values = contextValuesOf(authorized).set(storedResponseKey, storedResponse);
+      const values = contextValuesOf(authorized).set(replayOptionsKey, replayOptions);
       try {
         return await handler(request, Object.create(context, { values: { value: values } }));
       } catch (reason) {

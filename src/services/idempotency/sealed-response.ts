@@ -22,7 +22,7 @@ const keyPurpose = "latchkey: the sealing of a stored response";
 
 /** The id under which a response is stored: a hash in hex that reveals none of its inputs. */
 export function responseId(callerId: string, method: string, idempotencyKey: string): string {
-  const parts = joined([idPurpose, callerId, method, idempotencyKey]);
+  const parts = withLengthPrefixes([idPurpose, callerId, method, idempotencyKey]);
   return createHash("sha256").update(parts).digest("hex");
 }
 
@@ -41,7 +41,7 @@ export function createResponseSeal(
   { apiKey, idempotencyKey }: SealSecrets,
   id: string,
 ): ResponseSeal {
-  const secret = joined([apiKey, idempotencyKey]);
+  const secret = withLengthPrefixes([apiKey, idempotencyKey]);
   const key = Buffer.from(hkdfSync("sha256", secret, Buffer.from(id, "hex"), keyPurpose, keySize));
   return {
     seal: ({ fingerprint, response }) => seal(key, [fingerprint, response]),
@@ -58,8 +58,8 @@ export function createResponseSeal(
   };
 }
 
-/** Concatenates texts with length prefixes, so that the result is unambiguous. */
-function joined(texts: readonly string[]): Buffer {
+/** Concatenates texts, each after its length: other texts never give the same result. */
+function withLengthPrefixes(texts: readonly string[]): Buffer {
   return Buffer.concat(
     texts.flatMap((text) => {
       const bytes = Buffer.from(text);

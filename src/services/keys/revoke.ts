@@ -27,7 +27,7 @@ interface RevokeOptions {
 export function createRevoke({ store, keyring, addressOf, clock }: RevokeOptions): Revoke {
   const { applications, sessions, events } = store;
   const findOwner = createFindOwner(store, keyring);
-  const withoutRepeats = createReportFilter(clock);
+  const reportOnce = createReportOnce(clock);
 
   return async (key, call) => {
     const owner = await findOwner(key);
@@ -56,9 +56,7 @@ export function createRevoke({ store, keyring, addressOf, clock }: RevokeOptions
     const { id: keyId } = owner.key as KeyRecord;
     if (application.type === "public") {
       const report = () => events.add([{ ...event, kind: "key.reported" }]);
-      await (call.method === KeyService.method.revokeKey
-        ? withoutRepeats(keyId, report)
-        : report());
+      await (call.method === KeyService.method.revokeKey ? reportOnce(keyId, report) : report());
       return true;
     }
     const revoking = applications.update(
@@ -96,7 +94,7 @@ const maxReported = 10_000;
 type ReportOnce = (keyId: string, report: () => Promise<unknown>) => Promise<void>;
 
 /** Anyone can report a public key, so repeated reports must not fill the audit log. A failed one does not count. */
-function createReportFilter(clock: Clock): ReportOnce {
+function createReportOnce(clock: Clock): ReportOnce {
   const reportedAt = new Map<string, number>();
   return async (keyId, report) => {
     const now = clock();
