@@ -1,6 +1,7 @@
+import type { Sample } from "../../../src/contract/samples/samples.js";
 import HighlightedCode from "../../common/highlighted-code.js";
 
-/** Elements that the page of the reference and its dialog share. */
+/** Elements that several pages or the dialog of the reference share. */
 
 export function MethodBadge({ method }: { readonly method: string }) {
   return <span className={`method ${method.toLowerCase()}`}>{method}</span>;
@@ -19,5 +20,19 @@ export function Code({ code, language }: { readonly code: string; readonly langu
         <HighlightedCode code={code} language={language} />
       </code>
     </pre>
+  );
+}
+
+/** The same program in several languages. The script of the page turns them into tabs. */
+export function SampleTabs({ samples }: { readonly samples: readonly Sample[] }) {
+  return (
+    <div className="tabs">
+      {samples.map(({ language, label, code }) => (
+        <div key={language} className="code">
+          <p className="code-label">{label}</p>
+          <Code code={code} language={language} />
+        </div>
+      ))}
+    </div>
   );
 }

@@ -6,7 +6,7 @@ import { json, printValue } from "../../../src/contract/samples/call.js";
 import { createSamples } from "../../../src/contract/samples/samples.js";
 import type { Page } from "../site/layout.js";
 import type { Section } from "../site/markdown.js";
-import { Code, MethodBadge, Status } from "./elements.js";
+import { Code, MethodBadge, SampleTabs, Status } from "./elements.js";
 import { Markdown } from "./markdown.js";
 import {
   createExampleCall,
@@ -19,7 +19,6 @@ import {
   type Schema,
   type Service,
 } from "./operations.js";
-import { SampleTabs } from "./sample-tabs.js";
 import { Description, fieldsOf, Properties, Property } from "./schema.js";
 
 const document = openapi as OpenApiDocument;

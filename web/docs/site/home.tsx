@@ -1,7 +1,7 @@
 import { renderToStaticMarkup } from "react-dom/server";
 import { createGuardSamples } from "../../../src/contract/samples/samples.js";
+import { SampleTabs } from "../api/elements.js";
 import { exampleOrigin } from "../api/operations.js";
-import { SampleTabs } from "../api/sample-tabs.js";
 import type { Page } from "./layout.js";
 import type { RenderedMarkdown } from "./markdown.js";
 import type { NavigationGroup } from "./navigation.js";
