@@ -100,11 +100,16 @@ export function readContract(files: readonly DescFile[]): Contract {
     return optionsOf(carrier)[`[${option}]`] as T | undefined;
   }
 
+  /** Reads an option of the contract itself. */
+  function readOwn<T>(carrier: Carrier, option: string): T | undefined {
+    return read(carrier, `${contractPackage}.${option}`);
+  }
+
   const fieldRules = (field: DescField): FieldRules => read(field, "buf.validate.field") ?? {};
 
   return {
     registry,
-    callerKinds: (registry.getEnum("latchkey.v1.CallerKind")?.values ?? [])
+    callerKinds: (registry.getEnum(`${contractPackage}.CallerKind`)?.values ?? [])
       .filter(({ number }) => number !== 0)
       .map(({ name }) => toCallerKind(name)),
 
@@ -114,7 +119,7 @@ export function readContract(files: readonly DescFile[]): Contract {
       return rules.map((rule) => createBinding(method, rule));
     },
     access: (method) => {
-      const access = read<AccessOption>(method, "latchkey.v1.access") ?? {};
+      const access = readOwn<AccessOption>(method, "access") ?? {};
       return {
         permission: access.permission,
         callers: (access.callers ?? []).map(toCallerKind),
@@ -123,27 +128,27 @@ export function readContract(files: readonly DescFile[]): Contract {
         unauthenticated: access.unauthenticated ?? false,
       };
     },
-    httpStatus: (method) => read(method, "latchkey.v1.http_status"),
-    errors: (method) => read(method, "latchkey.v1.errors") ?? [],
-    omittedFields: (method) => read(method, "latchkey.v1.leaves_out") ?? [],
-    responseExample: (method) => JSON.parse(read(method, "latchkey.v1.response_example") ?? "{}"),
-    isReplayable: (method) => read(method, "latchkey.v1.replayable") ?? false,
+    httpStatus: (method) => readOwn(method, "http_status"),
+    errors: (method) => readOwn(method, "errors") ?? [],
+    omittedFields: (method) => readOwn(method, "leaves_out") ?? [],
+    responseExample: (method) => JSON.parse(readOwn(method, "response_example") ?? "{}"),
+    isReplayable: (method) => readOwn(method, "replayable") ?? false,
     rawItems: (method, side) => {
       const option = side === "input" ? "request_items" : "response_items";
-      const name = read<string>(method, `${contractPackage}.${option}`);
+      const name = readOwn<string>(method, option);
       return name === undefined ? undefined : registry.getMessage(`${contractPackage}.${name}`);
     },
-    restFormat: (method) => read(method, "latchkey.v1.rest_format") ?? ownFormat,
+    restFormat: (method) => readOwn(method, "rest_format") ?? ownFormat,
     permissions: (service) =>
-      (read<Permission[]>(service, "latchkey.v1.permissions") ?? []).map((permission) => ({
+      (readOwn<Permission[]>(service, "permissions") ?? []).map((permission) => ({
         ...permission,
         holders: (permission.holders ?? []).map(toCallerKind),
       })),
 
-    header: (field) => read(field, "latchkey.v1.http_header"),
-    identityHeader: (field) => read(field, "latchkey.v1.identity_header"),
+    header: (field) => readOwn(field, "http_header"),
+    identityHeader: (field) => readOwn(field, "identity_header"),
     messageRules: (message) => read<{ cel?: Rule[] }>(message, "buf.validate.message")?.cel ?? [],
-    example: (message) => JSON.parse(read(message, "latchkey.v1.example") ?? "{}"),
+    example: (message) => JSON.parse(readOwn(message, "example") ?? "{}"),
     fieldRules,
     isRequired(field) {
       const { required, repeated } = fieldRules(field);

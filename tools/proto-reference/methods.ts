@@ -44,9 +44,9 @@ export function isStream({ methodKind }: DescMethod): boolean {
 }
 
 function describeMessageType(method: DescMethod, side: "input" | "output"): string {
-  const streams = side === "input" ? ["client_streaming"] : ["server_streaming"];
-  const isSingle = ![...streams, "bidi_streaming"].includes(method.methodKind);
-  return (isSingle ? "" : "a stream of ") + referTo(method[side]);
+  const streaming = side === "input" ? "client_streaming" : "server_streaming";
+  const isStreamed = method.methodKind === streaming || method.methodKind === "bidi_streaming";
+  return (isStreamed ? "a stream of " : "") + referTo(method[side]);
 }
 
 function describeOmitted(contract: Contract, method: DescMethod): string {
