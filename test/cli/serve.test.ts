@@ -13,7 +13,7 @@ import { isFullSuite } from "../support/jest/suite.js";
 import { useMongo } from "../support/mongo/mongo.js";
 import { uri } from "../support/mongo/uri.js";
 import {
-  type LatchkeyProcess,
+  type CapturedProcess,
   runLatchkey,
   withTempFolder,
 } from "../support/service/run-latchkey.js";
@@ -26,7 +26,7 @@ import {
 const startService = useServices();
 const stopAfterTest = useCleanup();
 
-function run(args: string[], environment: Record<string, string>): LatchkeyProcess {
+function run(args: string[], environment: Record<string, string>): CapturedProcess {
   const command = runLatchkey(args, environment);
   stopAfterTest(() => command.child.kill("SIGKILL"));
   return command;

@@ -4,8 +4,8 @@ import { type ClientHttp2Session, connect } from "node:http2";
 import { useCleanup } from "../support/cleanup.js";
 import { watchHealth } from "../support/http/raw-grpc.js";
 import {
+  type CapturedProcess,
   childrenOf,
-  type LatchkeyProcess,
   withTempFolder,
 } from "../support/service/run-latchkey.js";
 import {
@@ -18,7 +18,7 @@ export const listeningLines = new RegExp(listeningPattern, "g");
 export const firstKeys = new RegExp(firstKeyPattern, "g");
 
 /** A service with two workers. */
-interface WorkersService extends LatchkeyProcess {
+interface WorkersService extends CapturedProcess {
   readonly url: string;
   readonly key: string;
   /** The process ids of the workers. */

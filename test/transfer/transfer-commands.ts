@@ -19,7 +19,7 @@ import {
 import { useMongo } from "../support/mongo/mongo.js";
 import { uri } from "../support/mongo/uri.js";
 import {
-  type LatchkeyProcess,
+  type CapturedProcess,
   runLatchkey,
   withTempFolder,
 } from "../support/service/run-latchkey.js";
@@ -67,7 +67,7 @@ export function createExport(count: number): { records: ApplicationFields[]; lin
 /** Runs export and import in processes, which are killed after each test. */
 export function useTransfer() {
   const mongo = useMongo();
-  const running: LatchkeyProcess[] = [];
+  const running: CapturedProcess[] = [];
 
   afterEach(() => {
     for (const { child } of running.splice(0)) {
@@ -86,7 +86,7 @@ export function useTransfer() {
     return withTempFolder((DATA_DIR) => use({ KEY_PEPPER: pepper, DATA_DIR }));
   }
 
-  function start(args: string[], environment: Environment): LatchkeyProcess {
+  function start(args: string[], environment: Environment): CapturedProcess {
     const started = runLatchkey(args, environment);
     running.push(started);
     return started;

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { readdir, readFile, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { listProcessTree } from "../../../bench/processes.js";
-import type { LatchkeyProcess } from "../../support/service/run-latchkey.js";
+import type { CapturedProcess } from "../../support/service/run-latchkey.js";
 import { until } from "../../support/until.js";
 import type { Outputs } from "./recording.js";
 
@@ -11,9 +11,9 @@ interface ProcessInspector {
   /** Environment variables that the service needs for inspection. */
   readonly environment: Readonly<Record<string, string>>;
   /** Files of each process in /proc: command line, name, environment, status. */
-  readProcFiles(service: LatchkeyProcess): Promise<Outputs>;
+  readProcFiles(service: CapturedProcess): Promise<Outputs>;
   /** Heap snapshots of each process, after garbage collection. */
-  readHeaps(service: LatchkeyProcess): Promise<Outputs>;
+  readHeaps(service: CapturedProcess): Promise<Outputs>;
   /** The trace spans of all processes. */
   readSpans(): Promise<Outputs>;
 }
@@ -56,7 +56,7 @@ export function createProcessInspector(folder: string): ProcessInspector {
   };
 }
 
-const pidsOf = ({ pid }: LatchkeyProcess["child"]) => listProcessTree(pid as number);
+const pidsOf = ({ pid }: CapturedProcess["child"]) => listProcessTree(pid as number);
 
 function readAll(files: readonly string[]): Promise<Outputs> {
   return Promise.all(

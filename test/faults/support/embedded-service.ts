@@ -1,6 +1,6 @@
 import { afterEach } from "@jest/globals";
 import { rateLimitsOff } from "../../support/service/rate-limits-off.js";
-import type { LatchkeyProcess } from "../../support/service/run-latchkey.js";
+import type { CapturedProcess } from "../../support/service/run-latchkey.js";
 import { type ServiceProcess, useServices } from "../../support/service/service-process.js";
 
 /** The service on an embedded store, in its own process with its workers. */
@@ -42,7 +42,7 @@ export function useEmbeddedServices() {
   };
 }
 
-async function killGroup({ child, ended }: LatchkeyProcess): Promise<void> {
+async function killGroup({ child, ended }: CapturedProcess): Promise<void> {
   try {
     process.kill(-(child.pid as number), "SIGKILL");
   } catch {

@@ -1,5 +1,5 @@
 import { reservePorts } from "../../support/service/ports.js";
-import { type LatchkeyProcess, runLatchkey } from "../../support/service/run-latchkey.js";
+import { type CapturedProcess, runLatchkey } from "../../support/service/run-latchkey.js";
 import { startService } from "../../support/service/service-process.js";
 
 /** An instance in its own process, which restarts at the same address. */
@@ -18,7 +18,7 @@ export async function startInstance(
   name: string,
   environment: Readonly<Record<string, string>>,
 ): Promise<Instance> {
-  const runs: LatchkeyProcess[] = [];
+  const runs: CapturedProcess[] = [];
   const [port] = await reservePorts(1);
 
   async function start(): Promise<string> {

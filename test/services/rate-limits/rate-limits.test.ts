@@ -20,7 +20,7 @@ import { seedTenant, type Tenant } from "../../contract/api/fixtures.js";
 import { createGrpcApi } from "../../support/api/grpc.js";
 import { createRestApi } from "../../support/api/rest.js";
 import { createRequestStream, useReaders } from "../../support/api/streams.js";
-import type { FrozenTime } from "../../support/frozen-time.js";
+import type { TestClock } from "../../support/clock.js";
 import { freezeTime } from "../../support/frozen-time.js";
 import { expectProblem, type HttpResponse, send } from "../../support/http/http.js";
 import { openRaw } from "../../support/http/raw-connection.js";
@@ -85,7 +85,7 @@ describe("a call above the rate limit", () => {
 
   afterAll(() => sessions.abort());
 
-  let time: FrozenTime;
+  let time: TestClock;
   beforeEach(() => {
     time = freezeTime();
   });

@@ -58,7 +58,7 @@ export function createRestApi(url: string): Api {
     });
     const text = await response.text();
     if (response.ok) {
-      expectStatus(response.status, status, text);
+      expectEqual(response.status, status, text);
       reportHeaders(key, response.headers);
       return text;
     }
@@ -179,11 +179,11 @@ function write<Desc extends DescMessage>(schema: Desc, init: unknown): JsonValue
 }
 
 function expectEmpty(text: string): void {
-  expectStatus(text.length, 0, "a body");
+  expectEqual(text, "", "the body");
 }
 
-function expectStatus(actual: number, expected: number, what: string): void {
+function expectEqual<T>(actual: T, expected: T, subject: string): void {
   if (actual !== expected) {
-    throw new Error(`expected ${expected} and got ${actual}: ${what}`);
+    throw new Error(`expected ${expected} and got ${actual}: ${subject}`);
   }
 }

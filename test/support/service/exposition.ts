@@ -35,17 +35,14 @@ export function parseExposition(text: string): Exposition {
     const [, help] = helpLine.exec(line) ?? [];
     const [, typed, type = ""] = typeLine.exec(line) ?? [];
     if (help !== undefined) {
-      describedFamily = requireUnique(seen, `family ${help}`, help);
+      requireUnique(seen, `family ${help}`);
+      describedFamily = help;
     } else if (typed !== undefined && typed === describedFamily) {
       family = { name: typed, type };
     } else {
       const sample = parseSample(line);
       checkName(sample, family);
-      requireUnique(
-        seen,
-        `${sample.name} ${JSON.stringify(Object.entries(sample.labels).sort())}`,
-        "",
-      );
+      requireUnique(seen, `${sample.name} ${JSON.stringify(Object.entries(sample.labels).sort())}`);
       samples.push(sample);
     }
   }
@@ -72,12 +69,11 @@ function hasLabels(sample: Sample, labels: Labels): boolean {
   return Object.entries(labels).every(([name, value]) => sample.labels[name] === value);
 }
 
-function requireUnique(seen: Set<string>, what: string, name: string): string {
-  if (seen.has(what)) {
-    throw new Error(`duplicate ${what}`);
+function requireUnique(seen: Set<string>, entry: string): void {
+  if (seen.has(entry)) {
+    throw new Error(`duplicate ${entry}`);
   }
-  seen.add(what);
-  return name;
+  seen.add(entry);
 }
 
 function parseSample(line: string): Sample {

@@ -25,8 +25,6 @@ export interface CapturedProcess {
   ended(): Promise<number | null>;
 }
 
-export type LatchkeyProcess = CapturedProcess;
-
 export interface RunOptions extends Pick<SpawnOptions, "detached" | "cwd"> {
   /** A command that runs the rest of the command line, such as `setpriv --bounding-set …`. */
   readonly prefix?: readonly string[];
@@ -36,7 +34,7 @@ export function runLatchkey(
   args: readonly string[],
   environment: Readonly<Record<string, string>> = {},
   { prefix = [], detached = false, cwd }: RunOptions = {},
-): LatchkeyProcess {
+): CapturedProcess {
   const { PATH = "" } = process.env;
   const [command = "", ...rest] = [...prefix, process.execPath, resolve(latchkeyPath), ...args];
   // One worker by default, to leave the other cores to other tests.

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll } from "@jest/globals";
 import { killWithParent } from "./child-process.js";
-import { type LatchkeyProcess, type RunOptions, runLatchkey } from "./run-latchkey.js";
+import { type CapturedProcess, type RunOptions, runLatchkey } from "./run-latchkey.js";
 
 /** Starts the service with a new data folder before the tests of a block, and stops it after them. */
 export function useService(
@@ -47,7 +47,7 @@ export interface ServiceProcess {
   readonly port: number;
   /** Printed by the first start on an embedded store, otherwise empty. */
   readonly firstKey: string;
-  readonly process: LatchkeyProcess;
+  readonly process: CapturedProcess;
 }
 
 type Environment = Readonly<Record<string, string>>;
@@ -68,7 +68,7 @@ export function startService(
 
 /** Starts services and kills those still running after their test. */
 export function useServices(): typeof startService {
-  let running: LatchkeyProcess[] = [];
+  let running: CapturedProcess[] = [];
 
   afterEach(() => {
     for (const { child } of running) {
@@ -93,7 +93,7 @@ function spawnService(environment: Environment, options?: RunOptions) {
 }
 
 async function waitUntilListening(
-  process: LatchkeyProcess,
+  process: CapturedProcess,
   isFirstStart: boolean,
 ): Promise<ServiceProcess> {
   const [, url = ""] = await process.until(listeningPattern);

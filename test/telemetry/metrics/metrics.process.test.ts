@@ -6,8 +6,8 @@ import { useCleanup } from "../../support/cleanup.js";
 import { isFullSuite } from "../../support/jest/suite.js";
 import { type Exposition, parseExposition } from "../../support/service/exposition.js";
 import {
+  type CapturedProcess,
   childrenOf,
-  type LatchkeyProcess,
   runLatchkey,
   withTempFolder,
 } from "../../support/service/run-latchkey.js";
@@ -20,7 +20,7 @@ jest.setTimeout(2 * hangTimeout);
 const start = useServices();
 const stopAfterTest = useCleanup();
 
-interface Service extends LatchkeyProcess {
+interface Service extends CapturedProcess {
   readonly url: string;
   readonly key: string;
 }
