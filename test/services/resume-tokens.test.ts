@@ -6,7 +6,7 @@ import {
   createCursorSealerFactory,
 } from "../../src/auth/cursor-sealing.js";
 import { Problem } from "../../src/errors.js";
-import { type CursorList, createCursors } from "../../src/services/cursors.js";
+import { type CursorList, createCursors } from "../../src/services/pagination.js";
 import { createResumeTokens } from "../../src/services/streams.js";
 import type { ListPosition } from "../../src/store/port/applications.js";
 

@@ -14,7 +14,7 @@ import {
 } from "../../store/port/applications.js";
 import type { ApplicationRecord } from "../../store/port/records.js";
 import { fromTimestamp } from "../../validation/time.js";
-import { type Cursors, createCursors, defaultPageSize, describeTotal } from "../cursors.js";
+import { type Cursors, createCursors, defaultPageSize, describeTotal } from "../pagination.js";
 import { createFindExact } from "./find-exact.js";
 import { toApplication } from "./messages.js";
 import type { ApplicationHandlerOptions, ApplicationHandlers } from "./update-application.js";

@@ -21,7 +21,7 @@ import {
 } from "../../store/port/events.js";
 import type { Store } from "../../store/port/store.js";
 import { fromTimestamp, toTimestamp } from "../../validation/time.js";
-import { defaultPageSize, describeTotal, maxCounted, sealCursors, totalOf } from "../cursors.js";
+import { defaultPageSize, describeTotal, maxCounted, sealCursors, totalOf } from "../pagination.js";
 import { createOpenStream, createResumeTokens, defaultHeartbeat } from "../streams.js";
 
 interface EventHandlerOptions {

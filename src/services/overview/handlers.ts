@@ -5,7 +5,7 @@ import { expiringDays, unusedDays } from "../../contract/defaults.js";
 import { yieldToEventLoop } from "../../lib/event-loop.js";
 import type { ApplicationFilter, ListOrder } from "../../store/port/applications.js";
 import type { Store } from "../../store/port/store.js";
-import { maxCounted } from "../cursors.js";
+import { maxCounted } from "../pagination.js";
 
 const day = 24 * 3_600_000;
 const expiringWithin = expiringDays * day;

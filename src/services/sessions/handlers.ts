@@ -28,8 +28,14 @@ import type { Clock, Store } from "../../store/port/store.js";
 import { readExpiry, toTimestamp } from "../../validation/time.js";
 import { createUpdateApplication } from "../applications/update-application.js";
 import { writeContextOf } from "../change-context.js";
-import { createCursors, defaultPageSize, describeTotal, maxCounted, totalOf } from "../cursors.js";
 import { type Audit, stateOf, withDenialTarget } from "../events/audit.js";
+import {
+  createCursors,
+  defaultPageSize,
+  describeTotal,
+  maxCounted,
+  totalOf,
+} from "../pagination.js";
 import type { RateLimits } from "../rate-limits/rate-limits.js";
 
 interface SessionHandlerOptions {
