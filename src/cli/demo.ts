@@ -126,7 +126,7 @@ async function showSession(call: CallStep, adminKey: string): Promise<void> {
 }
 
 interface Step {
-  /** What happens, and why. */
+  /** Describes the step and its reason. */
   readonly title: string;
   /** Who calls, and with which key. */
   readonly as: readonly [who: string, key: string];

@@ -86,7 +86,7 @@ async function count(
   return Math.max(stored - expired, 0);
 }
 
-/** What a search for words reads of each application: its texts and its position in every order. */
+/** The fields of each application that a search for words reads: its texts and its position in every order. */
 const searched = {
   name: 1,
   description: 1,

@@ -96,7 +96,7 @@ export function changedFields(current: ApplicationRecord, change: ApplicationCha
   };
 }
 
-/** What queries need besides the fields of a record, as far as the given fields determine it. */
+/** Fields that queries need in addition to those of a record, as far as the given fields determine them. */
 function derivedFields(record: Partial<ApplicationFields>): Document {
   const { name, permissions, rules, createdAt, lastUsedAt } = record;
   return {

@@ -153,7 +153,7 @@ export function DecisionSummary({ decision }: { readonly decision: AccessDecisio
   );
 }
 
-/** What the session and its authorizer each allow, and which of them limits the result. */
+/** The decisions by the session and by its authorizer, and the one that limits the result. */
 function BothSides({ decision }: { readonly decision: AccessDecision }) {
   const { bySession, byAuthorizer, limitedBy } = decision;
   if (!bySession || !byAuthorizer) {

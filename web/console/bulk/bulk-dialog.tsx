@@ -11,13 +11,13 @@ interface BulkDialogProps<Item extends BulkItem> {
   readonly title: string;
   /** The items to act on. */
   readonly items: readonly Item[];
-  /** What happens, and warnings. */
+  /** Describes the action and warns of its effects. */
   readonly children: ReactNode;
   /** The label of the confirm button. */
   readonly confirm: string;
   readonly tone: "primary" | "danger";
   readonly isBlocked?: boolean;
-  /** What happened to an item, for example `disabled`. */
+  /** The result for an item as a word, for example `disabled`. */
   readonly done: string;
   /** The item that ends the sign-in. It is the last one. */
   readonly lastId?: string;

@@ -31,7 +31,7 @@ export function CodeBlock({ code, language, copyLabel = "Copy code" }: CodeBlock
 }
 
 interface CodeTabsProps {
-  /** What the samples do. */
+  /** The accessible name of the tabs. */
   readonly label: string;
   readonly samples: readonly (Pick<CodeBlockProps, "code" | "language"> & {
     readonly label: string;

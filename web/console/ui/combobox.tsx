@@ -15,7 +15,7 @@ export interface Suggestion {
   readonly value: string;
   /** The text in the input once it is chosen. */
   readonly label: string;
-  /** What the list shows, if it is more than the label. */
+  /** Shown in the list instead of the label. */
   readonly details?: ReactNode;
 }
 

@@ -63,7 +63,7 @@ export function Notice({ tone, role, children }: NoticeProps) {
 interface EmptyStateProps {
   readonly icon: LucideIcon;
   readonly title: string;
-  /** What would be here and how it gets here. */
+  /** Describes the items that the list would show, and how to create them. */
   readonly children?: ReactNode;
   /** A button or a link that leads on. */
   readonly action?: ReactNode;
@@ -86,7 +86,7 @@ export function EmptyState({ icon: Icon, title, children, action }: EmptyStatePr
 interface SkeletonProps {
   /** The number of lines. */
   readonly lines?: number;
-  /** What loads, for screen readers. */
+  /** Names the content that loads, for screen readers. */
   readonly label?: string;
 }
 

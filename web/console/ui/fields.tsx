@@ -176,7 +176,7 @@ function withoutQuotes(text: string): string {
 }
 
 interface ConfirmTextProps {
-  /** What the user must type. */
+  /** The text that the user must type. */
   readonly text: string;
   readonly typed: string;
   onType(typed: string): void;

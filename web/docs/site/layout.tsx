@@ -13,13 +13,13 @@ export interface Page {
   /** The content of the main element. */
   readonly html: string;
   readonly sidebar: readonly NavigationGroup[];
-  /** What a filter of the sidebar finds, for example "operations". Absent without a filter. */
+  /** The noun for the links that the filter of the sidebar finds, for example "operations". Absent without a filter. */
   readonly filter?: string | undefined;
   /** The link in the sidebar that is marked, if it is not the page itself. */
   readonly parent?: string | undefined;
   /** The headings for "On this page". */
   readonly headings?: readonly Heading[] | undefined;
-  /** What search finds, if the page has a group of results. */
+  /** The sections that search finds, if the page has a group of results. */
   readonly sections?: readonly Section[] | undefined;
   readonly group?: string | undefined;
   readonly previous?: NavigationLink | undefined;

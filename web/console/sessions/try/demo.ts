@@ -51,7 +51,7 @@ export interface DemoSession extends CreateSessionResponse {
   readonly transport: Transport;
 }
 
-/** What the backend grants to the session. */
+/** The grants of the backend to the session. */
 export interface Grant {
   readonly permissions: readonly string[];
   readonly rules: readonly AccessRule[];
@@ -65,7 +65,7 @@ export interface StepResult {
   readonly isExpected: boolean;
 }
 
-/** What the steps need besides the progress. */
+/** The input of a step in addition to the progress. */
 interface StepInput {
   /** Calls with the signed-in key. */
   readonly own: Transport;

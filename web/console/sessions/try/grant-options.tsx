@@ -18,7 +18,7 @@ const lifetimes = [
   { value: "60", label: "in 1 hour" },
 ];
 
-/** What the backend grants to the session. */
+/** Edits the grants of the backend to the session. */
 export function GrantOptions({ grant, errors, onChange }: GrantOptionsProps) {
   const { permissions, rules, lifetime } = grant;
   return (

@@ -2,7 +2,7 @@ import { type ReactNode, useId } from "react";
 import { json, printValue } from "../../../../src/contract/samples/call.js";
 import type { Operation, Parameter } from "../operations.js";
 
-/** What the user typed. */
+/** The input of the user. */
 export interface RequestValues {
   readonly key: string;
   readonly clientKey: string;

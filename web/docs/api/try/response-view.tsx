@@ -126,7 +126,7 @@ interface ProblemBody {
   readonly errors?: Readonly<Record<string, readonly string[]>>;
 }
 
-/** What is wrong, by field if the fields are known, with a link to the page of the error. */
+/** The errors by field if the fields are known, with a link to the page of the error. */
 function ProblemNotice({ body }: { readonly body: unknown }) {
   const { code, title, detail, errors } = (body ?? {}) as ProblemBody;
   return (
