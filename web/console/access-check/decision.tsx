@@ -14,7 +14,7 @@ import { isOwnPermission } from "../../../src/contract/methods.js";
 import { inWords } from "../../common/words.js";
 import { TypeBadge } from "../applications/application-display.js";
 import { RuleSummary } from "../rules/grants.js";
-import { StateBadge } from "../sessions/session-display.js";
+import { SessionStateBadge } from "../sessions/session-display.js";
 import { Badge, Card, DescriptionList, Notice } from "../ui/display.js";
 import { TextField } from "../ui/fields.js";
 import { useNow } from "../ui/time.js";
@@ -87,7 +87,7 @@ function SubjectName({ subject: { application, session } }: { readonly subject: 
     <h2 className="access-check-subject">
       {session ? `A session of ${name}` : name}
       {session ? (
-        <StateBadge state={session.state} />
+        <SessionStateBadge state={session.state} />
       ) : (
         application && <TypeBadge type={application.type} />
       )}

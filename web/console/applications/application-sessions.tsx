@@ -6,7 +6,7 @@ import type { Application } from "../../../gen/latchkey/v1/application_service_p
 import { type Session, SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
 import { summarize } from "../lists/list-summary.js";
 import { RevokeAllSessionsDialog } from "../sessions/session-dialogs.js";
-import { StateBadge } from "../sessions/session-display.js";
+import { SessionStateBadge } from "../sessions/session-display.js";
 import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { Button, ButtonLink } from "../ui/buttons.js";
 import { Card, EmptyState, Skeleton } from "../ui/display.js";
@@ -97,7 +97,7 @@ function SessionLine({ session: { id, state, createdAt, expiresAt } }: SessionLi
         <Link href={`/sessions?session=${id}`}>
           <code title={id}>{shortId(id)}</code>
         </Link>
-        <StateBadge state={state} />
+        <SessionStateBadge state={state} />
         <span className="hint">
           opened <TimeAgo at={createdAt} />
         </span>

@@ -13,7 +13,7 @@ import { Copyable, DescriptionList, Notice, Skeleton } from "../ui/display.js";
 import { useAction, useRefresh } from "../ui/hooks.js";
 import { Problem } from "../ui/page.js";
 import { TimeAgo, TimeLeft } from "../ui/time.js";
-import { StateBadge } from "./session-display.js";
+import { SessionStateBadge } from "./session-display.js";
 
 interface SessionDialogProps {
   readonly id: string;
@@ -56,7 +56,7 @@ function SessionDetails({ session }: { readonly session: Session }) {
       <DescriptionList
         items={[
           ["ID", <Copyable key="id" text={id} label="Copy session ID" />],
-          ["State", <StateBadge key="state" state={state} />],
+          ["State", <SessionStateBadge key="state" state={state} />],
           ["Application", <ApplicationLink key="application" id={applicationId} />],
           ["Opened", <TimeAgo key="opened" at={session.createdAt} />],
           ["Authorized", <TimeAgo key="authorized" at={session.authorizedAt} absent="not yet" />],

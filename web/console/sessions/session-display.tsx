@@ -1,5 +1,5 @@
 import { Badge } from "../ui/display.js";
 
-export function StateBadge({ state }: { readonly state: string }) {
+export function SessionStateBadge({ state }: { readonly state: string }) {
   return <Badge tone={state === "authorized" ? "good" : "plain"}>{state}</Badge>;
 }

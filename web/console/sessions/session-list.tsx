@@ -14,7 +14,7 @@ import { EmptyState } from "../ui/display.js";
 import { useRefresh } from "../ui/hooks.js";
 import { Problem } from "../ui/page.js";
 import { TimeAgo, TimeLeft } from "../ui/time.js";
-import { StateBadge } from "./session-display.js";
+import { SessionStateBadge } from "./session-display.js";
 import { type SessionFilter, useSessions } from "./use-sessions.js";
 
 interface SessionListProps {
@@ -154,7 +154,11 @@ const columns: readonly Column<ShownSession>[] = [
     width: "minmax(0, 2fr)",
     cell: ({ session }) => <ApplicationLink id={session.applicationId} />,
   },
-  { title: "State", width: "110px", cell: ({ session }) => <StateBadge state={session.state} /> },
+  {
+    title: "State",
+    width: "110px",
+    cell: ({ session }) => <SessionStateBadge state={session.state} />,
+  },
   {
     title: "Authorized by",
     width: "minmax(0, 1.5fr)",

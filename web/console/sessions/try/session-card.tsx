@@ -7,7 +7,7 @@ import { CopyButton, IconButton } from "../../ui/buttons.js";
 import { Card, DescriptionList, Notice } from "../../ui/display.js";
 import { Problem } from "../../ui/page.js";
 import { TimeLeft } from "../../ui/time.js";
-import { StateBadge } from "../session-display.js";
+import { SessionStateBadge } from "../session-display.js";
 import type { DemoSession } from "./demo.js";
 import { maskSecret } from "./exchange.js";
 
@@ -53,7 +53,7 @@ export function SessionCard({ session, isAuthorized }: SessionCardProps) {
           <Problem error={error} />
           <DescriptionList
             items={[
-              ["State", <StateBadge key="state" state={state} />],
+              ["State", <SessionStateBadge key="state" state={state} />],
               ["Time left", <TimeLeft key="left" until={self?.expiresAt ?? session.expiresAt} />],
               ["ID", <code key="id">{id}</code>],
             ]}
