@@ -36,7 +36,7 @@ export function createProblems(): Problems {
       return Object.fromEntries(
         Array.from(byStatus, ([status, [first = "", ...others]]) => {
           if (others.length > 0) {
-            return [status, oneOf([first, ...others], own)];
+            return [status, combinedResponse([first, ...others], own)];
           }
           return [
             status,
@@ -62,7 +62,10 @@ function response(code: string, type: ProblemType, occurrence?: Occurrence): Jso
 }
 
 /** A response with one of several errors of the same status. */
-function oneOf(codes: readonly string[], own: Readonly<Record<string, Occurrence>>): Json {
+function combinedResponse(
+  codes: readonly string[],
+  own: Readonly<Record<string, Occurrence>>,
+): Json {
   const types = codes.map((code) => [code, problemType(code)] as const);
   const examples = types.map(([code, type]) => [
     code,

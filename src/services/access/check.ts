@@ -74,7 +74,7 @@ export function createChecks({ store, subjects }: CheckOptions): Checks {
     return owner.session && owner.session.authorizedAt === undefined ? "not_authorized" : owner;
   }
 
-  function decideFor(subject: Subject, request: CheckAccessRequest): Evaluation {
+  function decideFor(subject: Subject, request: CheckAccessRequest): SubjectDecision {
     const owner = activeOwnerOf(subject, request);
     if (typeof owner === "string") {
       return { allowed: false, reason: owner };
@@ -199,7 +199,7 @@ function trueIfNotEmpty(list: readonly string[] | undefined): true | undefined {
   return list && list.length > 0 ? true : undefined;
 }
 
-type Evaluation = (Decision | { readonly allowed: false; readonly reason: DenialReason }) & {
+type SubjectDecision = (Decision | { readonly allowed: false; readonly reason: DenialReason }) & {
   /** Set for a session that its authorizer's grants limit. */
   readonly sessionDecisions?: SessionDecisions;
 };

@@ -8,6 +8,7 @@ import {
 import { connect as connectTcp } from "node:net";
 import { Duplex } from "node:stream";
 import { useCleanup } from "../cleanup.js";
+import { endStream } from "./http2-frames.js";
 
 /** An HTTP/2 frame sent by a server. */
 export interface Frame {
@@ -39,7 +40,6 @@ const frameTypes = [
   "GOAWAY",
 ];
 const headerSize = 9;
-const endStream = 1;
 
 /** Opens HTTP/2 sessions and closes them after each test. */
 export function useWireSessions() {
