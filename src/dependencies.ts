@@ -1,4 +1,3 @@
-import type { Logger } from "pino";
 import {
   type AddressOf,
   createAddressOf,
@@ -13,6 +12,7 @@ import { createRoutes, type Routes } from "./services/access/gateways/routes.js"
 import { createDenials, type Denials } from "./services/events/denials.js";
 import { createRateLimits, type RateLimits } from "./services/rate-limits/rate-limits.js";
 import type { Clock, Store } from "./store/port/store.js";
+import type { ServiceLogger } from "./telemetry/log.js";
 import type { CallMetrics } from "./telemetry/metrics/calls.js";
 import type { Metrics } from "./telemetry/metrics/metrics.js";
 import { countSessions, observeStore } from "./telemetry/observe-store.js";
@@ -21,7 +21,7 @@ import type { Tracing } from "./telemetry/tracing.js";
 export interface DependencyOptions {
   readonly store: Store;
   readonly settings: Settings;
-  readonly log: Logger;
+  readonly log: ServiceLogger;
   readonly clock?: Clock;
   /** Maximum delay in milliseconds before last-used times are written. */
   readonly lastUsedFlushInterval?: number;
@@ -46,7 +46,7 @@ export interface Dependencies {
   readonly calls: CallMetrics | undefined;
   readonly tracing: Tracing | undefined;
   readonly clock: Clock;
-  readonly log: Logger;
+  readonly log: ServiceLogger;
   readonly redactKeys: RedactKeys;
 }
 

@@ -1,6 +1,5 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
-import type { Logger } from "pino";
 import { Authorization } from "../gen/envoy/service/auth/v3/external_auth_pb.js";
 import { Health } from "../gen/grpc/health/v1/health_pb.js";
 import { ServerReflection } from "../gen/grpc/reflection/v1/reflection_pb.js";
@@ -42,6 +41,7 @@ import { createOverviewHandlers } from "./services/overview/handlers.js";
 import type { RateLimits } from "./services/rate-limits/rate-limits.js";
 import { createSessionHandlers } from "./services/sessions/handlers.js";
 import type { Clock, Store } from "./store/port/store.js";
+import type { ServiceLogger } from "./telemetry/log.js";
 import type { RequestHandler } from "./transport/http/exchange.js";
 import { createGateway } from "./transport/rest/gateway.js";
 import { type Implementation, implement } from "./transport/rpc/methods.js";
@@ -110,7 +110,7 @@ interface ImplementationsOptions {
   readonly routes: Routes;
   readonly clock: Clock;
   readonly settings: Settings;
-  readonly log: Logger;
+  readonly log: ServiceLogger;
   /** Aborts when the server stops, which ends streams. */
   readonly stopping: AbortSignal;
 }

@@ -1,5 +1,4 @@
 import type { AddressInfo } from "node:net";
-import type { Logger } from "pino";
 import { createKeyring } from "./auth/keys.js";
 import { type BootstrapResult, bootstrap } from "./bootstrap.js";
 import type { Settings } from "./config/settings.js";
@@ -11,6 +10,7 @@ import { bootstrapHint, createServiceLog } from "./service-log.js";
 import { openStore } from "./store/open-store.js";
 import type { Store } from "./store/port/store.js";
 import { loadTracing } from "./telemetry/load-tracing.js";
+import type { ServiceLogger } from "./telemetry/log.js";
 import { startMetricsServer } from "./telemetry/metrics/server.js";
 
 /** Milliseconds to wait for the store to close, and then before the process exits anyway. */
@@ -19,7 +19,7 @@ const exitDelay = 200;
 
 interface ServeOptions {
   readonly settings: Settings;
-  readonly log: Logger;
+  readonly log: ServiceLogger;
   /** Whether this process creates the first key or logs the bootstrap hint. */
   readonly handlesFirstStart: boolean;
   /** Returns the metrics of all workers. Absent if there is only this process. */

@@ -1,12 +1,12 @@
 import { setMaxListeners } from "node:events";
 import type { AddressInfo } from "node:net";
-import type { Logger } from "pino";
 import type { LastUsedTracker } from "./auth/last-used.js";
 import { createDependencies, type DependencyOptions } from "./dependencies.js";
 import { withTimeout } from "./lib/timeout.js";
 import { createHandlers } from "./request-handlers.js";
 import type { Denials } from "./services/events/denials.js";
 import { createExpiryWarnings, type ExpiryWarnings } from "./services/events/expiry-warnings.js";
+import type { ServiceLogger } from "./telemetry/log.js";
 import { createMetrics } from "./telemetry/metrics/metrics.js";
 import { shareScrapes } from "./telemetry/metrics/server.js";
 import { formatMetrics, type Snapshot } from "./telemetry/metrics/snapshot.js";
@@ -113,7 +113,7 @@ interface Writers {
   readonly lastUsed: LastUsedTracker;
   readonly denials: Denials;
   readonly warnings: ExpiryWarnings;
-  readonly log: Logger;
+  readonly log: ServiceLogger;
 }
 
 const flushTimeout = 2_000;

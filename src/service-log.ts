@@ -1,14 +1,13 @@
 import { writeSync } from "node:fs";
 import type { AddressInfo } from "node:net";
-import type { Logger } from "pino";
 import type { BootstrapResult } from "./bootstrap.js";
 import type { Settings } from "./config/settings.js";
 import { formatHostPort } from "./lib/networks.js";
-import { createLog, type LineWriter } from "./telemetry/log.js";
+import { createLog, type LineWriter, type ServiceLogger } from "./telemetry/log.js";
 
 /** The log of the main process, about the service rather than single calls. */
 export interface ServiceLog {
-  readonly log: Logger;
+  readonly log: ServiceLogger;
   readonly lines: LineWriter;
   /**
    * Logs the URL of the service, and that of the metrics if they have a separate port. Then prints the first key, so

@@ -1,13 +1,12 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
-import type { Logger } from "pino";
-import pino from "pino";
 import type { Call, Caller, ProtocolName } from "../auth/caller.js";
 import { methodName } from "../contract/methods.js";
 import { type Problem, toProblem } from "../errors.js";
 import { type MaybePromise, onIteratorEnd } from "../lib/async.js";
 import { memoize } from "../lib/cache.js";
 import type { Denials } from "../services/events/denials.js";
+import type { ServiceLogger } from "../telemetry/log.js";
 import type { CallMetrics, MethodCounts } from "../telemetry/metrics/calls.js";
 import type { CallSpan, Tracing } from "../telemetry/tracing.js";
 import { cancellationError } from "./deadline.js";
@@ -31,7 +30,10 @@ export type Observe = (call: Call) => Observation;
  * Logs, counts and traces each call, converts thrown errors to problems with a
  * request id, and records denied calls.
  */
-export function createObserve(log: Logger, { denials, calls, tracing }: Observers = {}): Observe {
+export function createObserve(
+  log: ServiceLogger,
+  { denials, calls, tracing }: Observers = {},
+): Observe {
   const callLineOf = createCallLines(log);
   const methodOf = memoize(
     (method: DescMethod): ObservedMethod => ({
@@ -165,21 +167,11 @@ interface CompletedCall {
 
 type WriteCallLine = (ended: CompletedCall) => void;
 
-/** Pino's destination and time function, under its public symbols. */
-interface PinoInternals {
-  readonly [pino.symbols.streamSym]: { write(line: string): void };
-  readonly [pino.symbols.timeSym]: () => string;
-}
-
 /**
- * Call lines are formatted here because that takes a fraction of pino's time,
- * and there is one per call. Server errors are rare and go through pino.
+ * Call lines are formatted here because there is one per call. Server errors
+ * are rare and go through pino.
  */
-function createCallLines(log: Logger): (method: string) => WriteCallLine {
-  const { [pino.symbols.streamSym]: lines, [pino.symbols.timeSym]: time } =
-    log as never as PinoInternals;
-  const start = '{"level":"info"';
-
+function createCallLines(log: ServiceLogger): (method: string) => WriteCallLine {
   return (method) => {
     const fieldsOf = createFields(method);
     return (ended) => {
@@ -189,7 +181,7 @@ function createCallLines(log: Logger): (method: string) => WriteCallLine {
         // Parsed back, so that the fields are listed in one place.
         log[level]({ ...JSON.parse(`{${fieldsOf(ended)}}`), err: problem.cause });
       } else if (log.isLevelEnabled("info")) {
-        lines.write(`${start}${time()},${fieldsOf(ended)}}\n`);
+        log.infoJson(fieldsOf(ended));
       }
     };
   };

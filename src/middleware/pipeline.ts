@@ -1,6 +1,5 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import { type ContextValues, createContextValues } from "@connectrpc/connect";
-import type { Logger } from "pino";
 import { createAuthenticate, createIdentifyCertificate } from "../auth/authenticate.js";
 import { type Call, contextValuesOf, unauthenticatedContextValuesOf } from "../auth/caller.js";
 import type { AddressOf, ReadAddressOf } from "../auth/caller-address.js";
@@ -12,6 +11,7 @@ import { type MaybePromise, mapMaybePromise } from "../lib/async.js";
 import type { Denials } from "../services/events/denials.js";
 import type { RateLimits } from "../services/rate-limits/rate-limits.js";
 import type { Store } from "../store/port/store.js";
+import type { ServiceLogger } from "../telemetry/log.js";
 import type { CallMetrics } from "../telemetry/metrics/calls.js";
 import type { Tracing } from "../telemetry/tracing.js";
 import { checkRequest } from "../validation/validate.js";
@@ -67,7 +67,7 @@ interface PipelineOptions {
   readonly denials: Denials;
   readonly calls: CallMetrics | undefined;
   readonly tracing: Tracing | undefined;
-  readonly log: Logger;
+  readonly log: ServiceLogger;
   /** The methods that require a key. */
   readonly methods: readonly DescMethod[];
   /** The methods of the contract that need no key. */

@@ -4,8 +4,14 @@ import pino from "pino";
 import { createColors } from "../lib/terminal.js";
 import { formatLogLine } from "./log-format.js";
 
+/** A logger that also takes lines whose fields are already JSON, which costs a fraction of pino's time. */
+export interface ServiceLogger extends Logger {
+  /** Logs fields, such as `"code":"ok","status":200`, at level info. Check that the level is enabled first. */
+  infoJson(fields: string): void;
+}
+
 interface Log {
-  readonly log: Logger;
+  readonly log: ServiceLogger;
   /** Takes lines that are already formatted. */
   readonly lines: LineWriter;
 }
@@ -17,9 +23,15 @@ export function createLog(level: string): Log {
 }
 
 /** Creates a logger that writes JSON lines with level names. */
-export function createLogger(level: string, destination: DestinationStream): Logger {
+export function createLogger(level: string, destination: DestinationStream): ServiceLogger {
   const formatters = { level: (level: string) => ({ level }) };
-  return pino({ level, base: null, timestamp: createTimestamp(), formatters }, destination);
+  const timestamp = createTimestamp();
+  const logger = pino({ level, base: null, timestamp, formatters }, destination);
+
+  function infoJson(fields: string): void {
+    destination.write(`{"level":"info"${timestamp()},${fields}}\n`);
+  }
+  return Object.assign(logger, { infoJson });
 }
 
 /** Caches the formatted time, because many lines have the same millisecond. */

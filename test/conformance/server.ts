@@ -5,7 +5,6 @@
  */
 import type { AddressInfo } from "node:net";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
-import { pino } from "pino";
 import { createKeyRedactor } from "../../src/auth/keys.js";
 import { readSettings } from "../../src/config/settings.js";
 import type { TlsContents } from "../../src/config/tls.js";
@@ -15,6 +14,7 @@ import { createDeadline } from "../../src/middleware/deadline.js";
 import { createObserve } from "../../src/middleware/observe.js";
 import { createUnauthenticatedPipeline } from "../../src/middleware/pipeline.js";
 import { createStreamLimit } from "../../src/middleware/stream-limit.js";
+import { createLogger } from "../../src/telemetry/log.js";
 import { createDispatcher } from "../../src/transport/dispatcher.js";
 import { createCors } from "../../src/transport/http/cors.js";
 import { createListener } from "../../src/transport/listener/listener.js";
@@ -74,7 +74,7 @@ interface ListenOptions {
 
 /** Serves an implementation with the transport of the product, but without authentication. */
 function listen({ implementation, bodyLimit, tls }: ListenOptions): Promise<AddressInfo> {
-  const log = pino({ level: "silent" });
+  const log = createLogger("silent", { write() {} });
   const redactKeys = createKeyRedactor(false);
   const pipeline = createUnauthenticatedPipeline({
     observe: createObserve(log),
