@@ -132,6 +132,7 @@ function isTaken(name: string, profile: Profile, flags: InitFlags): Promise<bool
 
 function createApplication(name: string, profile: Profile, flags: InitFlags): Promise<Application> {
   const request = { name, type: "private", permissions: [...permissions] };
+  // Errors about the name refer to --name, also if it was typed.
   const given = { ...flags, name };
   return callService(profile, given, ({ client, call }) =>
     client.applications.createApplication(request, call),
