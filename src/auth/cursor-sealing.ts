@@ -1,6 +1,7 @@
 import { hkdfSync } from "node:crypto";
 import { invalidRequest } from "../errors.js";
 import { keySize, open, seal } from "../lib/aead.js";
+import { day } from "../lib/time-units.js";
 import type { Clock } from "../store/port/store.js";
 
 /**
@@ -41,7 +42,7 @@ const timestampSize = 6;
 const blockSize = 48;
 
 /** How long cursors of a replaced pepper stay valid, in milliseconds. */
-const olderKeyGrace = 24 * 3_600_000;
+const olderKeyGrace = day;
 
 /**
  * Derives an encryption key from each pepper. If a pepper is empty, the key is

@@ -3,6 +3,7 @@ import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
 import { idStart, parseKey, secretStart } from "../contract/key-format.js";
 import { shownDigits } from "../contract/key-text.js";
 import { type Colors, createColors } from "../lib/terminal.js";
+import { day, hour, minute } from "../lib/time-units.js";
 import { createEncoder } from "../transport/rest/encode.js";
 import { type ClientEnvironment, readClientEnvironment } from "./environment.js";
 import { wrapForStderr } from "./errors.js";
@@ -109,9 +110,9 @@ export function shortenKey(key: string): string {
 
 const second = 1_000;
 const units = [
-  ["d", 86_400_000],
-  ["h", 3_600_000],
-  ["m", 60_000],
+  ["d", day],
+  ["h", hour],
+  ["m", minute],
   ["s", second],
 ] as const;
 

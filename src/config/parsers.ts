@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { defaultKeyHeader } from "../contract/headers.js";
 import { isLoopback, type Network, parseNetwork } from "../lib/networks.js";
+import { day, hour, minute } from "../lib/time-units.js";
 import { isId } from "../lib/uuid-text.js";
 import { findOriginProblem } from "../lib/web-origin.js";
 
@@ -52,8 +53,7 @@ export const headerName: Parser<string> = (text) =>
           `for example ${defaultKeyHeader}`,
       );
 
-const hour = 3_600_000;
-const durationUnits: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: hour, d: 24 * hour };
+const durationUnits: Record<string, number> = { ms: 1, s: 1_000, m: minute, h: hour, d: day };
 
 function durationUpTo(longest: string, examples: string): Parser<number> {
   return (text) => {

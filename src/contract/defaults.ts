@@ -1,3 +1,5 @@
+import { day } from "../lib/time-units.js";
+
 /** Applications that expire within this time count as expiring, in the overview and in the console. */
 export const expiringDays = 30;
 
@@ -8,4 +10,4 @@ export const unusedDays = 90;
  * How long the current keys stay valid after a rotation, in milliseconds, unless the user chooses
  * otherwise: the same in the console and on the command line.
  */
-export const defaultGracePeriodMs = 24 * 3_600_000;
+export const defaultGracePeriodMs = day;

@@ -2,6 +2,7 @@ import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
 import type { FieldViolation } from "../contract/problems.js";
 import { invalidRequest } from "../errors.js";
 import type { MaybePromise } from "../lib/async.js";
+import { day, hour, minute } from "../lib/time-units.js";
 
 /** The end of the year 9999, in milliseconds. RFC 3339 has four-digit years. */
 export const maxTimestamp = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
@@ -69,9 +70,9 @@ export function readDuration(duration: Duration, field: string): number {
 
 const second = { name: "second", size: 1_000 };
 const units = [
-  { name: "day", size: 86_400_000 },
-  { name: "hour", size: 3_600_000 },
-  { name: "minute", size: 60_000 },
+  { name: "day", size: day },
+  { name: "hour", size: hour },
+  { name: "minute", size: minute },
   second,
 ];
 

@@ -3,6 +3,7 @@ import { stat } from "node:fs/promises";
 import { ConfigError, readSettings, type Settings } from "../../config/settings.js";
 import type { TlsSettings } from "../../config/tls.js";
 import { isLoopback } from "../../lib/networks.js";
+import { day } from "../../lib/time-units.js";
 import { type Finding, fail, ok, warn } from "./report.js";
 
 /** Reads the settings the same way as the service. Reports every invalid one. */
@@ -56,9 +57,6 @@ export function checkRisks({ peppers, grantPolicy, corsOrigins }: Settings): Fin
   }
   return findings;
 }
-
-/** Milliseconds. */
-const day = 86_400_000;
 
 /** Days before expiry from which a certificate is reported. */
 const renewalPeriod = 14;

@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import { day } from "../../lib/time-units.js";
 import type { EventStore, Expiration, NewEvent } from "../../store/port/events.js";
 
 /** Writes events before and when applications and keys expire. */
@@ -18,7 +19,6 @@ interface ExpiryWarningOptions {
 }
 
 const defaultInterval = 30_000;
-const day = 24 * 3_600_000;
 
 /** Milliseconds before the expiry; zero is the expiry itself. */
 const leadTimes = [7 * day, day, 0] as const;

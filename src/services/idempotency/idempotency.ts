@@ -27,13 +27,14 @@ import {
   replayNeedsOriginalKey,
 } from "../../errors.js";
 import type { MaybePromise } from "../../lib/async.js";
+import { day } from "../../lib/time-units.js";
 import type { ResponseStore } from "../../store/port/change-context.js";
 import { AlreadyApplied } from "../../store/port/errors.js";
 import { replayOptionsKey } from "../change-context.js";
 import { createResponseSeal, type ResponseSeal, responseId } from "./sealed-response.js";
 
 /** Milliseconds for which a response can be replayed. */
-const responseLifetime = 24 * 3_600_000;
+const responseLifetime = day;
 
 const header = idempotencyKeyHeader.toLowerCase();
 

@@ -3,11 +3,11 @@ import type { OverviewService } from "../../../gen/latchkey/v1/overview_service_
 import { callerHolds, callerOf } from "../../auth/caller.js";
 import { expiringDays, unusedDays } from "../../contract/defaults.js";
 import { yieldToEventLoop } from "../../lib/event-loop.js";
+import { day } from "../../lib/time-units.js";
 import type { ApplicationFilter, ListOrder } from "../../store/port/applications.js";
 import type { Store } from "../../store/port/store.js";
 import { maxCounted } from "../pagination.js";
 
-const day = 24 * 3_600_000;
 const expiringWithin = expiringDays * day;
 const unusedFor = unusedDays * day;
 

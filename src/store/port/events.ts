@@ -5,6 +5,7 @@ import {
   type PrincipalRecord,
 } from "../../../gen/latchkey/store/v1/records_pb.js";
 import { createConverter, type Plain } from "../../contract/message-converter.js";
+import { day } from "../../lib/time-units.js";
 import { expiredRetention } from "./records.js";
 
 export interface FollowOptions {
@@ -155,7 +156,7 @@ function hasId(principal: Principal | undefined, id: string): boolean {
 const maxLag = 60_000;
 
 /** Milliseconds by which a checkpoint may be ahead after a clock correction. */
-const maxAhead = 24 * 3_600_000;
+const maxAhead = day;
 
 /** The times that decide whether to report an expiration. */
 export interface ExpirationTimes {
