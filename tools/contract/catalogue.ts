@@ -76,8 +76,10 @@ const examples: readonly Problem[] = [
   headersTooLarge(16_384),
   unsupportedMediaType("application/json"),
   rateLimited("Too many calls or checks with this key. Retry in 1 s.", 1_000, 0, [
-    ...[rateLimitPolicyHeader, ""],
-    ...[rateLimitHeader, ""],
+    rateLimitPolicyHeader,
+    "",
+    rateLimitHeader,
+    "",
   ]),
   sessionQuotaReached(10_000, 180_000),
   tooManyStreams(1_000),

@@ -26,10 +26,8 @@ export function createRateLimitHeaders(
 ): RateLimitHeaders {
   const window = Math.ceil((burst * interval) / (count * 1_000));
   const policy = [policyName, `"${limit}";q=${burst};w=${window}`];
-  const write = (left: number, wait: number) => [
-    ...policy,
-    ...[statusName, `"${limit}";r=${left};t=${toSeconds(wait)}`],
-  ];
+  const write = (left: number, wait: number) =>
+    policy.concat(statusName, `"${limit}";r=${left};t=${toSeconds(wait)}`);
   return {
     policy,
 

@@ -9,7 +9,7 @@ import {
 import { requestHeaders, responseHeaders } from "../../contract/methods.js";
 import { isAllowedOrigin } from "../../lib/web-origin.js";
 import type { Exchange } from "./exchange.js";
-import type { HeaderList } from "./headers.js";
+import { type HeaderList, toHeaderList } from "./headers.js";
 
 const preflightLifetime = 7_200;
 const traceHeaders = ["Traceparent", "Tracestate", "X-Request-Id"];
@@ -30,11 +30,11 @@ export function createCors({
     keyHeader,
     ...(bearerKeys ? ["Authorization"] : []),
   ];
-  const preflightHeaders = [
-    ...["access-control-allow-methods", "GET, POST, PUT, DELETE"],
-    ...["access-control-allow-headers", allowedHeaders.join(", ")],
-    ...["access-control-max-age", String(preflightLifetime)],
-  ];
+  const preflightHeaders = toHeaderList({
+    "access-control-allow-methods": "GET, POST, PUT, DELETE",
+    "access-control-allow-headers": allowedHeaders.join(", "),
+    "access-control-max-age": String(preflightLifetime),
+  });
   const exposed = [
     ...cors.exposedHeaders,
     ...traceHeaders,

@@ -90,6 +90,9 @@ export function isGrpcType({ "content-type": type = "" }: IncomingHttpHeaders): 
   return /^application\/grpc(?!-web)/.test(type);
 }
 
+export const toHeaderList = (headers: Readonly<Record<string, string>>): HeaderList =>
+  Object.entries(headers).flat();
+
 /** Responses may contain keys. */
 export const noStore: HeaderList = ["cache-control", "no-store"];
 
@@ -98,10 +101,10 @@ export const noStore: HeaderList = ["cache-control", "no-store"];
  * subresources, no frames. More is not needed: keys are sent in a custom header,
  * so requests that a page embeds or links to never carry one.
  */
-export const securityHeaders: HeaderList = [
-  ...["x-content-type-options", "nosniff"],
-  ...["content-security-policy", "default-src 'none'; frame-ancestors 'none'"],
-];
+export const securityHeaders = toHeaderList({
+  "x-content-type-options": "nosniff",
+  "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+});
 
 /** Browsers that connected over TLS require it for a year. */
 export const strictTransportSecurity = ["strict-transport-security", "max-age=31536000"] as const;

@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
 import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
 import { type Exchange, handledOther, type RequestHandler } from "../http/exchange.js";
-import { accepts, type HeaderList } from "../http/headers.js";
+import { accepts, type HeaderList, toHeaderList } from "../http/headers.js";
 import { requireGetOrHead } from "../http/responses.js";
 
 /** The paths of the console, the documentation, and their scripts, styles and images. */
@@ -35,11 +35,11 @@ const policy = [
   "trusted-types 'none'",
 ].join("; ");
 
-const pageSecurityHeaders: HeaderList = [
-  ...["referrer-policy", "no-referrer"],
-  ...["cross-origin-opener-policy", "same-origin"],
-  ...["content-security-policy", policy],
-];
+const pageSecurityHeaders = toHeaderList({
+  "referrer-policy": "no-referrer",
+  "cross-origin-opener-policy": "same-origin",
+  "content-security-policy": policy,
+});
 const pageHeaders: HeaderList = ["cache-control", "no-store", ...pageSecurityHeaders];
 /** The documentation has no secrets, so browsers cache it and revalidate it. */
 const docsHeaders: HeaderList = ["cache-control", "no-cache", ...pageSecurityHeaders];
@@ -164,9 +164,8 @@ async function sendFile(
   exchange.send(
     status,
     [
-      ...["content-type", type],
+      ...toHeaderList({ "content-type": type, vary: "accept-encoding" }),
       ...(encoding ? ["content-encoding", encoding] : []),
-      ...["vary", "accept-encoding"],
       ...noSniff,
       ...headers,
     ],

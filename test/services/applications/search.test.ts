@@ -90,7 +90,9 @@ describe("a search for a key", () => {
     const { root, backend } = await seedTenant(server, api);
     const foreign = await importForeign(root.tenantId);
     const reader = await api.createApplication(root.key, {
-      ...{ name: "Reader", type: "public", permissions: ["application:read"] },
+      name: "Reader",
+      type: "public",
+      permissions: ["application:read"],
     });
     const find = async (key: string) =>
       (await api.listApplications(key, { q: foreign.key })).data.map(({ id }) => id);
