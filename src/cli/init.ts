@@ -210,7 +210,7 @@ function showResult(
   { profileName, url, application, example, code }: Result,
   showsCode: boolean,
 ): void {
-  const { id, name, key } = application;
+  const { id, name, key = "" } = application;
   const { language, title, file } = example;
   const value = {
     profile: profileName,
@@ -227,7 +227,7 @@ function showResult(
         : [""]),
       `Created the private application "${escapeUnprintable(name)}" with ${permissions.join(" and ")}.`,
       `${bold("Its key is shown only once. Store it safely:")}\n`,
-      `  ${key}\n\n`,
+      `  ${escapeUnprintable(key)}\n\n`,
     ].join("\n"),
   );
 }

@@ -87,8 +87,8 @@ export function formatDetails(
       const lines = value
         .split(/\r?\n/)
         .flatMap((line) => wrapText(escapeUnprintable(line), valueWidth));
-      const text =
-        lines.join(`\n${indent}`) + (aside ? besideOrBelow(lines.at(-1) ?? "", aside) : "");
+      const end = aside ? besideOrBelow(lines.at(-1) ?? "", escapeUnprintable(aside)) : "";
+      const text = lines.join(`\n${indent}`) + end;
       return `${colors.dim(padText(name, nameWidth))}  ${text}\n`;
     })
     .join("");
@@ -101,7 +101,7 @@ export function formatDetails(
 
 /** A key or nonce, alone on its line: with its name before it, it would not fit 80 columns. */
 export function formatSecret(name: string, secret: string, { colors }: Display): string {
-  return `${colors.dim(name)}\n  ${secret}\n`;
+  return `${colors.dim(name)}\n  ${escapeUnprintable(secret)}\n`;
 }
 
 type Paint<Row> = (text: string, column: Column<Row>) => string;

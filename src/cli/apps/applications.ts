@@ -190,7 +190,7 @@ async function removeApplication(
     );
     // Fails if it changed after the prompt showed it.
     await client.applications.deleteApplication({ id, ifMatch: version }, call);
-    output.showValue({ id }, () => `"${escapeUnprintable(name)}" (${id}) was deleted.\n`);
+    output.showValue({ id }, () => `${escapeUnprintable(`"${name}" (${id}) was deleted.`)}\n`);
   });
 }
 
@@ -225,7 +225,8 @@ async function enableApplication(reference: string, flags: ClientFlags): Promise
 
 function showStatus(output: Output, application: Application): void {
   const { name, status } = application;
-  output.show(ApplicationSchema, application, () => `"${escapeUnprintable(name)}" is ${status}.\n`);
+  const text = escapeUnprintable(`"${name}" is ${status}.`);
+  output.show(ApplicationSchema, application, () => `${text}\n`);
 }
 
 async function ownKeyWarning(context: ClientContext, id: string): Promise<string> {

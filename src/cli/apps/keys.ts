@@ -9,6 +9,7 @@ import {
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { defaultGracePeriodMs } from "../../contract/defaults.js";
 import { quoteIfNeeded } from "../../contract/samples/curl.js";
+import { escapeUnprintable } from "../../lib/terminal.js";
 import { replaceProfileCommand } from "../call-errors.js";
 import { type ClientContext, type ClientFlags, withClient } from "../client.js";
 import { CommandError, fileReason, latchkey } from "../errors.js";
@@ -119,7 +120,7 @@ function showKey(created: Application, keyOnly: boolean, output: Output): void {
   const { id, name, type, key = "" } = created;
   requireReaderOfKey(created);
   if (keyOnly) {
-    process.stdout.write(`${key}\n`);
+    process.stdout.write(`${escapeUnprintable(key)}\n`);
     return;
   }
   output.show(ApplicationSchema, created, (display) =>
@@ -155,11 +156,11 @@ async function createFile(path: string): Promise<FileHandle> {
 async function writeKey(file: FileHandle, created: Application, path: string): Promise<void> {
   const { key = "" } = created;
   try {
-    await file.writeFile(`${key}\n`);
+    await file.writeFile(`${escapeUnprintable(key)}\n`);
     await file.sync();
   } catch (error) {
     requireReaderOfKey(created);
-    process.stdout.write(`${key}\n`);
+    process.stdout.write(`${escapeUnprintable(key)}\n`);
     throw new CommandError(
       `Cannot write ${path}: ${fileReason(error as Error)}. The key is printed on stdout. Store it safely.`,
     );
