@@ -137,6 +137,9 @@ function toConnectionError(error: ConnectError, url: string): CommandError {
           "unreachable",
         );
       }
+      if (error.rawMessage.includes("readMaxBytes")) {
+        return new CommandError(`${url} sent a response that is too large.`);
+      }
       return new CommandError(
         describeUnreachable(error, url),
         "unreachable",

@@ -97,6 +97,9 @@ export function verifyKey(options: ClientOptions, timeout: number): Promise<WhoA
   return callService(options, { timeout }, ({ client, call }) => client.access.whoAmI({}, call));
 }
 
+/** More than a page of 100 applications, each as large as a request may be by default. */
+const maxResponseBytes = 128 * 1024 * 1024;
+
 interface ServiceClient extends LatchkeyClient {
   /** Closes its connections and aborts pending calls. */
   close(): void;
@@ -111,6 +114,7 @@ function createServiceClient(options: ClientOptions): ServiceClient {
     httpVersion: "1.1",
     interceptors: [retryCalls(), sendKey(options)],
     nodeOptions: { agent },
+    readMaxBytes: maxResponseBytes,
   });
   return { ...createClientOn(transport), close: () => agent.destroy() };
 }

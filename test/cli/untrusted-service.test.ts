@@ -114,4 +114,19 @@ describe("the responses of a hostile service", () => {
     expect(stdout).toContain("  lk_prv_\\u{1b}]0;title");
     expect(stdout + stderr).not.toMatch(/[^\P{C}\n]/u);
   });
+
+  it("are refused if they are too large", async () => {
+    const environment = await startFake((request, response) => {
+      request.resume();
+      response.writeHead(200, {
+        "Content-Type": "application/proto",
+        "Content-Length": 128 * 1024 * 1024 + 1,
+      });
+      response.flushHeaders();
+    });
+    expect(await cli.runInProcess(["whoami", "--timeout", "1m"], environment)).toMatchObject({
+      code: 1,
+      stderr: `latchkey: ${environment.LATCHKEY_URL} sent a response that is too large.\n`,
+    });
+  });
 });
