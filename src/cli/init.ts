@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, lstatSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { basename, dirname, join } from "node:path";
@@ -8,7 +8,7 @@ import { createGuardSamples, type SampleLanguage } from "../contract/samples/sam
 import { escapeUnprintable } from "../lib/terminal.js";
 import { listNamed } from "./apps/find-application.js";
 import { callService, readKey, verifyKey } from "./client.js";
-import { CommandError, latchkey } from "./errors.js";
+import { CommandError, fileReason, latchkey } from "./errors.js";
 import { parseServiceUrl, parseText } from "./option-values.js";
 import { defaultUrl, type NewConnectionFlags } from "./options.js";
 import { createOutput, type Output, type OutputFlags } from "./output.js";
@@ -33,7 +33,7 @@ export async function initCommand(flags: InitFlags): Promise<void> {
   const output = createOutput(flags);
   const example = exampleFor(process.cwd());
   const { file } = example;
-  const fileExists = existsSync(file);
+  const fileExists = isPathTaken(file);
   if (flags.write && fileExists) {
     throw new CommandError(`${file} already exists.`, "conflict", "Delete it, or omit --write.");
   }
@@ -237,7 +237,21 @@ async function confirmWrite(file: string, { json }: InitFlags): Promise<boolean>
   return !json && (await promptYesNo(`Write an example to ${file}?`));
 }
 
+/** Whether a file cannot be created there. Unlike `existsSync`, also for a link to a missing file. */
+function isPathTaken(path: string): boolean {
+  try {
+    lstatSync(path);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 async function writeExample(file: string, code: string): Promise<void> {
-  await mkdir(dirname(file), { recursive: true });
-  await writeFile(file, code, { flag: "wx" });
+  try {
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, code, { flag: "wx" });
+  } catch (error) {
+    throw new CommandError(`Cannot write ${file}: ${fileReason(error as Error)}`);
+  }
 }

@@ -77,6 +77,30 @@ describe("latchkey init", () => {
       expect(existsSync(join(folder, "latchkey-guard.sh"))).toBe(false);
     }));
 
+  it("creates nothing if the program cannot be written because of a link to a missing file", () =>
+    withTempFolder(async (folder) => {
+      await symlink(join(folder, "missing"), join(folder, "latchkey-guard.sh"));
+      const args = ["--url", service.url, "--name", "Linked", "--write"];
+      expect(await init(folder, args)).toMatchObject({
+        code: 6,
+        stdout: "",
+        stderr: expect.stringContaining("latchkey-guard.sh already exists."),
+      });
+      expect(existsSync(join(folder, "latchkey"))).toBe(false);
+    }));
+
+  it("explains why the program cannot be written", () =>
+    withTempFolder(async (folder) => {
+      await writeFile(join(folder, "go.mod"), "");
+      await writeFile(join(folder, "latchkey-guard"), "");
+      const { code, stdout, stderr } = await init(folder, [
+        ...["--url", service.url, "--name", "Blocked", "--write"],
+      ]);
+      expect(code).toBe(1);
+      expect(stdout).toMatch(/^ {2}lk_prv_\w+$/m);
+      expect(stderr).toMatch(/^latchkey: Cannot write latchkey-guard\/main\.go: [a-z ]+$/m);
+    }));
+
   it.each([
     [["package.json", "requirements.txt"], "latchkey-guard.mjs"],
     [["package.json", "tsconfig.json"], "latchkey-guard.mts"],
