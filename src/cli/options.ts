@@ -160,6 +160,14 @@ export function yesOption(): Option {
   return new Option("-y, --yes", "skip the confirmation prompt");
 }
 
+/** An option that clears a value, so it conflicts with the option that sets it. */
+export function clearOption(flags: string, description: string, setter: string): Option {
+  const option = new Option(flags, description).conflicts(setter);
+  // Otherwise --no-… would have the same value as the setter, and could not conflict with it.
+  option.negate = false;
+  return option;
+}
+
 /** Commander removes the style where colors are off. */
 export function helpTitle(text: string): string {
   return styleText("bold", text, { validateStream: false });

@@ -64,7 +64,8 @@ function durationUpTo(longest: string, examples: string): Parser<number> {
   };
 }
 
-function parseDuration(text: string): number {
+/** A duration in milliseconds, or NaN. */
+export function parseDuration(text: string): number {
   const [, number, unit = "s"] = /^([1-9]\d{0,8})(ms|s|m|h|d)?$/.exec(text) ?? [];
   return Number(number) * (durationUnits[unit] as number);
 }

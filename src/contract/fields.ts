@@ -27,6 +27,15 @@ export function maximumOf(field: DescField): number {
   return type.value.lessThan.value;
 }
 
+/** The maximum of a duration field, in milliseconds. */
+export function maxDurationOf(field: DescField): number {
+  const { type } = getOption(field, fieldRules);
+  if (type.case !== "duration" || type.value.lessThan.case !== "lte") {
+    throw new Error(`${field.parent.typeName}.${field.name} has no maximum`);
+  }
+  return Number(type.value.lessThan.value.seconds) * 1000;
+}
+
 /** A list or map, with the limit of its size. */
 export interface RepeatedField {
   readonly name: string;

@@ -77,7 +77,7 @@ const units = [
 ];
 
 /** Formats milliseconds in the largest unit that divides them. */
-function formatDuration(ms: number): string {
+export function formatDuration(ms: number): string {
   const { name, size } = units.find(({ size }) => ms % size === 0) ?? second;
   const count = ms / size;
   return `${count} ${name}${count === 1 ? "" : "s"}`;

@@ -4,6 +4,7 @@ import type { Duration } from "@bufbuild/protobuf/wkt";
 import type { Violation } from "@bufbuild/protovalidate";
 import type { FieldRules } from "../../gen/buf/validate/validate_pb.js";
 import type { FieldViolation } from "../contract/problems.js";
+import { formatDuration } from "./time.js";
 
 export type ReportedViolation = Pick<Violation, "field" | "message" | "ruleId" | "forKey">;
 export type RulesOf = (field: DescField) => FieldRules;
@@ -51,7 +52,9 @@ function messageFor(ruleId: string, { type }: FieldRules): string | undefined {
     case "int32":
       return ruleId.startsWith("int32.") ? describeRange(type.value, String) : undefined;
     case "duration":
-      return ruleId.startsWith("duration.") ? describeRange(type.value, formatDuration) : undefined;
+      return ruleId.startsWith("duration.")
+        ? describeRange(type.value, describeDuration)
+        : undefined;
     case "bytes":
       return ruleId === "bytes.len" ? `must be ${type.value.len} bytes in base64` : undefined;
     case "repeated":
@@ -134,8 +137,11 @@ function describeRange<Value>(
   return bounds.length > 0 ? `must be ${bounds.join(" and ")}` : undefined;
 }
 
-function formatDuration({ seconds, nanos }: Duration): string {
-  return `${Number(seconds) + nanos / 1e9}s`;
+/** For example `2592000s (30 days)`: as JSON, and for people. */
+function describeDuration({ seconds, nanos }: Duration): string {
+  const json = `${Number(seconds) + nanos / 1e9}s`;
+  const text = formatDuration(Number(seconds) * 1000 + nanos / 1e6);
+  return text.includes("second") ? json : `${json} (${text})`;
 }
 
 type TypeRules<Case extends FieldRules["type"]["case"]> = Extract<

@@ -105,6 +105,20 @@ describe("a failing command", () => {
       2,
       "(Did you mean --permission?)",
     ],
+    [
+      "a grace period that is too long",
+      ["apps", "rotate", "x", "--grace", "31d"],
+      {},
+      2,
+      "It must be a duration from 1s to 30d, for example 1h.",
+    ],
+    [
+      "a grace period that is too short",
+      ["apps", "rotate", "x", "--grace", "999ms"],
+      {},
+      2,
+      "It must be a duration from 1s to 30d",
+    ],
     ["an unknown profile", ["whoami", "--profile", "x"], {}, 5, 'No profile is named "x"'],
   ])("prints one line and sets the exit code for %s", async (_, args, environment, code, line) => {
     const result = await cli.run(args, { environment: { ...adminEnvironment(), ...environment } });
@@ -115,21 +129,25 @@ describe("a failing command", () => {
   });
 
   it.each([
-    ["--description", "text"],
-    ["--external-id", "svc-1"],
-    ["--metadata", "team=a"],
-    ["--expires", "30d"],
-  ])("refuses %s together with the option that clears the field", async (option, value) => {
-    const clear = option.replace("--", "--no-");
-    for (const given of [
-      [option, value, clear],
-      [clear, option, value],
-    ]) {
-      const { code, stderr } = await runAsAdmin(["apps", "update", "x", ...given]);
-      expect(code).toBe(2);
-      expect(stderr).toContain(`option '${clear}' cannot be used with option '${option} `);
-    }
-  });
+    ["update", "--description", "text"],
+    ["update", "--external-id", "svc-1"],
+    ["update", "--metadata", "team=a"],
+    ["update", "--expires", "30d"],
+    ["rotate", "--grace", "1h"],
+  ])(
+    "apps %s refuses %s together with the option that negates it",
+    async (command, option, value) => {
+      const clear = option.replace("--", "--no-");
+      for (const given of [
+        [option, value, clear],
+        [clear, option, value],
+      ]) {
+        const { code, stderr } = await runAsAdmin(["apps", command, "x", ...given]);
+        expect(code).toBe(2);
+        expect(stderr).toContain(`option '${clear}' cannot be used with option '${option} `);
+      }
+    },
+  );
 
   it("lists the ids if a name is not unique", async () => {
     const create = ["apps", "create", "Double", "--type", "private", "--permission", "a:b"];

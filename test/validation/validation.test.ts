@@ -125,7 +125,7 @@ describe("a validation message", () => {
     const gracePeriod = { seconds: 2_592_001n };
     const regenerate = create(RegenerateApplicationKeyRequestSchema, { id, gracePeriod });
     expect(findFieldViolations(RegenerateApplicationKeyRequestSchema, regenerate)).toEqual([
-      { field: "grace_period", message: "must be at most 2592000s" },
+      { field: "grace_period", message: "must be at most 2592000s (30 days)" },
     ]);
     const maskable = maskableFields(UpdateApplicationRequestSchema).map(({ name }) => name);
     const updateMask = { paths: ["name"] };

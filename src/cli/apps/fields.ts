@@ -1,6 +1,6 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { type Command, InvalidArgumentError, Option } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import type {
   Application,
   CreateApplicationRequestSchema,
@@ -8,6 +8,7 @@ import type {
 import { escapeUnprintable } from "../../lib/terminal.js";
 import { formatRules } from "../grants.js";
 import { collect, parseFutureTime, wholeNumberParser } from "../option-values.js";
+import { clearOption } from "../options.js";
 import { type Display, formatTime } from "../output.js";
 import { formatDetails } from "../table.js";
 import { type NameOf, nameDetail } from "./find-application.js";
@@ -99,14 +100,6 @@ export function clearOptions(command: Command): Command {
     .addOption(
       clearOption("--default-session-quota", "use the default of the service", "sessionQuota"),
     );
-}
-
-/** An option that clears a field, so it conflicts with the option that sets it. */
-function clearOption(flags: string, description: string, setter: keyof FieldFlags): Option {
-  const option = new Option(flags, description).conflicts(setter);
-  // Otherwise --no-… would have the same value as the setter, and could not conflict with it.
-  option.negate = false;
-  return option;
 }
 
 /** The update mask of the fields that the options clear. */

@@ -6,16 +6,18 @@ import {
   type ApplicationKey,
   ApplicationSchema,
   ListApplicationKeysResponseSchema,
+  RegenerateApplicationKeyRequestSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { defaultGracePeriodMs } from "../../contract/defaults.js";
+import { maxDurationOf } from "../../contract/fields.js";
 import { quoteIfNeeded } from "../../contract/samples/curl.js";
 import { escapeUnprintable } from "../../lib/terminal.js";
 import { replaceProfileCommand } from "../call-errors.js";
 import { type ClientContext, type ClientFlags, withClient } from "../client.js";
 import { CommandError, fileReason, latchkey } from "../errors.js";
 import { showList } from "../list.js";
-import { parseDuration, parseId } from "../option-values.js";
-import { addExample, fileOption, withConnection, yesOption } from "../options.js";
+import { durationParser, parseId } from "../option-values.js";
+import { addExample, clearOption, fileOption, withConnection, yesOption } from "../options.js";
 import { formatExactDuration, formatRelativeTime, type Output } from "../output.js";
 import { saveProfile } from "../profile.js";
 import { getProfile, readProfiles } from "../profiles-file.js";
@@ -29,6 +31,8 @@ import {
   isOwnApplication,
 } from "./find-application.js";
 
+const maxGracePeriodMs = maxDurationOf(RegenerateApplicationKeyRequestSchema.field.gracePeriod);
+
 export function addKeys(apps: Command): void {
   const rotate = apps
     .command("rotate")
@@ -36,10 +40,12 @@ export function addKeys(apps: Command): void {
     .argument(...applicationArgument)
     .addOption(
       new Option("--grace <time>", "how long the current key stays valid")
-        .argParser(parseDuration)
+        .argParser(durationParser("1s", formatExactDuration(maxGracePeriodMs), "1h"))
         .default(defaultGracePeriodMs, formatExactDuration(defaultGracePeriodMs)),
     )
-    .option("--no-grace", "revoke the current key and all earlier ones now")
+    .addOption(
+      clearOption("--no-grace", "revoke the current key and all earlier ones now", "grace"),
+    )
     .addOption(yesOption())
     .action(rotateKey);
   withConnection(newKeyOptions(rotate));
@@ -210,31 +216,33 @@ async function revokeKey(
 }
 
 interface RotateFlags extends ClientFlags, NewKeyFlags, ConfirmFlags {
-  /** Milliseconds, or false to revoke the current keys now. */
-  readonly grace: number | false;
+  /** Milliseconds. */
+  readonly grace: number;
+  /** Whether to revoke the current keys now. */
+  readonly noGrace?: boolean;
 }
 
 async function rotateKey(reference: string, flags: RotateFlags): Promise<void> {
-  const { grace } = flags;
+  const { grace, noGrace = false } = flags;
   await withClient(flags, async (context) => {
     const { client, call, output } = context;
     const { id, name, version } = await findApplication(context, reference);
     const isOwn = await isOwnApplication(context, id);
-    if (grace === false) {
+    if (noGrace) {
       const warning = isOwn ? " Your own key is one of them." : "";
       await confirm(
         `The current keys of "${name}" will stop working immediately.${warning}`,
         flags,
       );
     }
-    const gracePeriod = grace === false ? {} : { gracePeriod: durationFromMs(grace) };
+    const gracePeriod = noGrace ? {} : { gracePeriod: durationFromMs(grace) };
     // Fails if it changed after the prompt showed it.
     const request = { id, ifMatch: version, ...gracePeriod };
     const { key = "" } = await withNewKey(flags, output, () =>
       client.applications.regenerateApplicationKey(request, call),
     );
     output.note(
-      grace === false
+      noGrace
         ? "All previous keys are revoked."
         : `The previous key stays valid for ${formatExactDuration(grace)}. To revoke it earlier, use ${latchkey("apps revoke-key")}.`,
     );

@@ -215,7 +215,7 @@ describe("a duration field", () => {
     ["315576000001s", "must be a duration such as 3600s"],
     ["0.000000001s", "must be at least 1s, or 0s to revoke the key at once"],
     ["0.999999999s", "must be at least 1s, or 0s to revoke the key at once"],
-    ["2592000.000000001s", "must be at most 2592000s"],
+    ["2592000.000000001s", "must be at most 2592000s (30 days)"],
   ])("refuses %j: it %s", async (grace_period, message) => {
     const response = await call(operations.regenerate, { grace_period });
     expect(expectProblem(response, 400, "invalid_request").errors).toEqual({
