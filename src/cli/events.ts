@@ -12,15 +12,22 @@ import {
 } from "../../gen/latchkey/v1/event_service_pb.js";
 import { choicesOf } from "../contract/fields.js";
 import { minReconnectDelay, nextReconnectDelay } from "../contract/reconnect.js";
-import { type NameOf, readNames } from "./apps/find-application.js";
+import {
+  applicationNaming,
+  findApplicationId,
+  type NameOf,
+  readNames,
+} from "./apps/find-application.js";
 import { toCommandError } from "./call-errors.js";
 import { type ClientContext, type ClientFlags, withClient } from "./client.js";
 import { CommandError, latchkey } from "./errors.js";
 import { type ListFlags, readPages, showList } from "./list.js";
-import { parseId, parsePastTime } from "./option-values.js";
+import { parsePastTime } from "./option-values.js";
 import { addExample, choice, withConnection, withLimit, withListAction } from "./options.js";
 import { formatUtcTime } from "./output.js";
 import { type Column, formatTable, layoutTable } from "./table.js";
+
+const principalNaming = `application (${applicationNaming}), session or key (id)`;
 
 export function addEventCommands(program: Command): void {
   const events = program
@@ -28,8 +35,8 @@ export function addEventCommands(program: Command): void {
     .summary("list changes and denied requests, or follow them")
     .description("list changes and denied requests, newest first, or follow them")
     .option("-f, --follow", "show new events until Ctrl-C; with --json one object per line")
-    .option("--target <id>", "only events about this application, session or key", parseId)
-    .option("--actor <id>", "only events caused by this application, session or key", parseId)
+    .option("--target <target>", `only events about this ${principalNaming}`)
+    .option("--actor <actor>", `only events caused by this ${principalNaming}`)
     .addOption(
       choice(
         "--kind <kind>",
@@ -47,6 +54,7 @@ export function addEventCommands(program: Command): void {
   addExample(
     withConnection(withLimit(events)),
     "latchkey events --since 1h --kind access.denied",
+    "latchkey events --target 'Web shop'",
     "latchkey events --follow --json | jq .kind",
   );
 }
@@ -64,9 +72,15 @@ async function showEvents(flags: EventFlags): Promise<void> {
   if (flags.follow && flags.until) {
     throw new CommandError("--follow cannot be combined with --until.", "usage");
   }
-  await withClient(flags, (context) =>
-    flags.follow ? followEvents(flags, context) : listEvents(flags, context),
-  );
+  await withClient(flags, async (context) => {
+    const { target, actor } = flags;
+    const resolved = {
+      ...flags,
+      ...(target && { target: await findApplicationId(context, target) }),
+      ...(actor && { actor: await findApplicationId(context, actor) }),
+    };
+    await (flags.follow ? followEvents(resolved, context) : listEvents(resolved, context));
+  });
 }
 
 async function listEvents(flags: EventFlags, context: ClientContext): Promise<void> {

@@ -6,7 +6,7 @@ import { runLatchkey } from "../support/service/run-latchkey.js";
 import { useAdminCli, useBackendAndShop } from "./admin-cli.js";
 
 const admin = useAdminCli();
-const { service, cli, adminEnvironment, runJson, callRest } = admin;
+const { service, cli, adminEnvironment, runAsAdmin, runJson, callRest } = admin;
 const { backendId } = useBackendAndShop(admin);
 const stopAfterTest = useCleanup();
 
@@ -56,6 +56,28 @@ describe("events", () => {
     expect(failures).toBe(0);
     expect(follow.output.stderr).toMatch(/^Connection lost\. Reconnecting\. .*\nReconnected\.\n$/);
     await callRest(`/applications/${backendId()}/enable`, "POST");
+  });
+
+  it("are filtered by the name or external id of an application", async () => {
+    const { id } = await runJson([
+      ...["apps", "create", "Filtered", "--type", "private", "--permission", "a:b"],
+      ...["--external-id", "svc-filtered"],
+    ]);
+    for (const option of [
+      ["--target", "Filtered"],
+      ["--target", "external:svc-filtered"],
+      ["--target", id],
+      ["--actor", "Bootstrap", "--target", "Filtered"],
+    ]) {
+      const { data } = await runJson(["events", ...option]);
+      expect(data).toMatchObject([{ kind: "application.created", target: { application_id: id } }]);
+    }
+    expect((await runJson(["events", "--actor", "Filtered"])).data).toEqual([]);
+    expect((await runAsAdmin(["events", "--target", "Nobody"])).stderr).toContain(
+      'No application is named "Nobody".',
+    );
+    const follow = followAt(service.url, "--target", "Filtered");
+    await follow.until(/"kind":"application.created"/);
   });
 
   it("are followed after a connection became silent", async () => {
