@@ -10,9 +10,9 @@ export interface ServiceLog {
   readonly log: ServiceLogger;
   readonly lines: LineWriter;
   /**
-   * Logs the URL of the service, and that of the metrics if they have a separate port. Then prints the first key, so
-   * that no other line follows it during startup. A log that is not on a terminal may be stored and is read by
-   * programs, so the key then goes to stderr.
+   * Logs the URL of the service, and that of the metrics if they have a separate port. Then prints links on a terminal,
+   * and the first key, so that no other line follows it during startup. A log that is not on a terminal may be stored
+   * and is read by programs, so the key then goes to stderr.
    */
   listening(address: AddressInfo, metricsUrl?: string): void;
   /** Prints the first key of a new store when the service is listening, or at the latest when this process exits. */
@@ -57,7 +57,11 @@ export function createServiceLog(settings: Settings): ServiceLog {
         log.info(`metrics at ${metricsUrl}`);
       }
       log.info({ store: settings.store.kind }, `listening at ${serviceUrl(address, settings)}`);
-      showFirstKey();
+      if (firstKey) {
+        showFirstKey();
+      } else if (process.stdout.isTTY && log.isLevelEnabled("info")) {
+        lines.write(`\n${links(serviceUrl(address, settings), settings)}\n`);
+      }
       // Scripts and supervisors wait for this line.
       lines.flush();
     },
@@ -77,30 +81,39 @@ export function createServiceLog(settings: Settings): ServiceLog {
   };
 }
 
+function links(url: string, { hasConsole }: Settings): string {
+  return `${hasConsole ? `  Console  ${url}/console\n` : ""}  Docs     ${url}/docs\n`;
+}
+
 /** Links, a command to try and, last and in a frame, the first key. */
 function firstKeyBanner({ key }: BootstrapResult, url: string, settings: Settings): string {
   const insecure = settings.tls ? " --insecure" : "";
-  const console = settings.hasConsole ? `  Console  ${url}/console\n` : "";
   return `
-${console}  Docs     ${url}/docs
-
+${links(url, settings)}
   Try it. Paste the key when the first command waits for it:
 
       read -rs SVC_API_KEY
       curl${insecure} -H "${settings.keyHeader}: $SVC_API_KEY" ${url}/applications/key
 
-${frame("Your first key", [key, "", "It is a management key. It is shown only once: store it safely."])}
+${frame("Your first key", [key, "", "It is a management key.", "It is shown only once: store it safely."])}
 `;
 }
 
-/** Draws a frame around lines. */
+/** Draws a frame around lines, unless the terminal is too narrow for it: lines that wrap could not be copied. */
 function frame(title: string, lines: readonly string[]): string {
   const width = Math.max(...lines.map(({ length }) => length));
+  const { isTTY, columns } = process.stdout.isTTY ? process.stdout : process.stderr;
+  if (isTTY && columns > 0 && columns < width + frameWidth) {
+    return [title, "", ...lines].map((line) => (line ? `  ${line}\n` : "\n")).join("");
+  }
   const top = `╭─ ${title} ${"─".repeat(width - title.length + 1)}╮`;
   const rows = ["", ...lines, ""].map((line) => `│  ${line.padEnd(width)}  │`);
   const bottom = `╰${"─".repeat(width + 4)}╯`;
   return [top, ...rows, bottom].map((line) => `  ${line}\n`).join("");
 }
+
+/** Columns of a frame beside its lines. */
+const frameWidth = "  │    │".length;
 
 const command = "node dist/src/main.js bootstrap";
 

@@ -28,21 +28,26 @@ interface Terminal {
   ended(): Promise<number | null>;
 }
 
-/** Runs `latchkey` in a terminal of 80 columns. */
+interface TerminalOptions {
+  readonly cwd?: string;
+  readonly columns?: number;
+}
+
+/** Runs `latchkey` in a terminal. */
 function runInTerminal(
   args: readonly string[],
   environment: Record<string, string> = {},
-  cwd?: string,
+  options: TerminalOptions = {},
 ): Terminal {
-  return startTerminal([process.execPath, resolve(latchkeyPath), ...args], environment, cwd);
+  return startTerminal([process.execPath, resolve(latchkeyPath), ...args], environment, options);
 }
 
 function startTerminal(
   words: readonly string[],
   environment: Record<string, string>,
-  cwd: string | undefined,
+  { cwd, columns = 80 }: TerminalOptions,
 ): Terminal {
-  const command = `stty cols 80; exec ${words.map((word) => `'${word}'`).join(" ")}`;
+  const command = `stty cols ${columns}; exec ${words.map((word) => `'${word}'`).join(" ")}`;
   const child = spawn("script", ["-qfec", command, "/dev/null"], {
     cwd,
     env: {
@@ -115,6 +120,29 @@ describeWith(script, "the CLI in a terminal", () => {
     expect(await terminal.ended()).toBe(0);
   });
 
+  it("prints the first key without a frame if the terminal is too narrow, and links at each start", async () => {
+    const variables = { HOST: "127.0.0.1", DATA_DIR: cli.path("narrow data"), NO_COLOR: "1" };
+    const serve = (columns: number) =>
+      runInTerminal(["serve", "--port", "0", "--workers", "1"], variables, { columns });
+    const first = serve(75);
+    await until(async () => first.output().includes("store it safely"));
+    expect(first.output()).toMatch(
+      /\r\n\r\n {2}Your first key\r\n\r\n {2}lk_mgt_\w+\r\n\r\n {2}It is a management key\.\r\n/,
+    );
+    expect(first.output()).not.toMatch(/[╭│╰]/);
+    first.child.stdin?.write("\u0003");
+    expect(await first.ended()).toBe(0);
+
+    const second = serve(80);
+    await until(async () => second.output().includes("/docs"));
+    const [, url = ""] = /listening at (\S+)/.exec(second.output()) ?? [];
+    expect(second.output()).toMatch(/^\S+ {2}INFO {3}listening at .*\r\n\r\n {2}Console/);
+    expect(second.output()).toContain(`  Console  ${url}/console\r\n  Docs     ${url}/docs\r\n`);
+    expect(second.output()).not.toContain("lk_mgt_");
+    second.child.stdin?.write("\u0003");
+    expect(await second.ended()).toBe(0);
+  });
+
   it("shows a session from start to end in `npx latchkey demo`, and removes its folder", async () => {
     const project = cli.path("project");
     mkdirSync(join(project, "node_modules", ".bin"), { recursive: true });
@@ -127,7 +155,7 @@ describeWith(script, "the CLI in a terminal", () => {
       HOME: cli.path(""),
       npm_config_update_notifier: "false",
     };
-    const terminal = startTerminal(["npx", "latchkey", "demo"], environment, project);
+    const terminal = startTerminal(["npx", "latchkey", "demo"], environment, { cwd: project });
     expect(await terminal.ended()).toBe(0);
     const text = stripVTControlCharacters(terminal.output());
     const calls = [...text.matchAll(/→ (\S+ \/\w+\S*?)[\r/](?:[^←]*)← (\d+)/g)];
@@ -177,7 +205,7 @@ describeWith(script, "the CLI in a terminal", () => {
     const folder = cli.path("my-service");
     mkdirSync(folder);
     writeFileSync(join(folder, "requirements.txt"), "");
-    const init = runInTerminal(["init"], { XDG_CONFIG_HOME: folder }, folder);
+    const init = runInTerminal(["init"], { XDG_CONFIG_HOME: folder }, { cwd: folder });
     await init.respond("URL of the service [http://localhost:8080]: ", `${service.url}/\r`);
     await init.respond(`Key for ${service.url}: `, `${service.firstKey}\r`);
     await init.respond("Name of the application [my-service]: ", "Bootstrap\r");
