@@ -140,17 +140,31 @@ function toConnectionError(error: ConnectError, url: string): CommandError {
       if (error.rawMessage.includes("readMaxBytes")) {
         return new CommandError(`${url} sent a response that is too large.`);
       }
-      return new CommandError(
-        describeUnreachable(error, url),
-        "unreachable",
-        `Start the service with ${latchkey("serve")}, or pass another URL with --url, LATCHKEY_URL or a profile.`,
-      );
+      return describeUnreachable(error, url);
   }
 }
 
-function describeUnreachable({ rawMessage }: ConnectError, url: string): string {
+function describeUnreachable({ rawMessage }: ConnectError, url: string): CommandError {
+  const anotherUrl = "another URL with --url, LATCHKEY_URL or a profile.";
+  const start = `Start the service with ${latchkey("serve")}, or pass ${anotherUrl}`;
   if (rawMessage.includes("ECONNREFUSED")) {
-    return `${url} is unreachable: no service is listening there.`;
+    return unreachable(`${url} is unreachable: no service is listening there.`, start);
   }
-  return `${url} is unreachable or is not a Latchkey service: ${rawMessage}`;
+  if (/ENOTFOUND|EAI_AGAIN/.test(rawMessage)) {
+    return unreachable(`${url} is unreachable: the host was not found.`, `Pass ${anotherUrl}`);
+  }
+  if (/EPIPE|ECONNRESET|socket hang up/.test(rawMessage)) {
+    return unreachable(`${url} closed the connection, or is not a Latchkey service.`, start);
+  }
+  if (foreignResponse.test(rawMessage)) {
+    return unreachable(`${url} is not a Latchkey service.`, `Pass ${anotherUrl}`);
+  }
+  return unreachable(`${url} is unreachable or is not a Latchkey service: ${rawMessage}`, start);
+}
+
+/** How the transport describes responses of other servers. A proxy may return the excluded statuses. */
+const foreignResponse = /^(HTTP (?!408|429|50[0234])|unsupported content type|Parse Error)/;
+
+function unreachable(message: string, hint: string): CommandError {
+  return new CommandError(message, "unreachable", hint);
 }

@@ -8,19 +8,19 @@ import { defaultKeyHeader } from "../contract/headers.js";
 import { parseKey } from "../contract/key-format.js";
 import { json, printValue } from "../contract/samples/call.js";
 import { waitForStopSignal } from "../lib/stop-signal.js";
-import type { Colors } from "../lib/terminal.js";
 import { serve } from "../run-service.js";
 import { createLogger } from "../telemetry/log.js";
-import { CommandError, exitCodes, latchkey } from "./errors.js";
-import { createOutput, shortenKey } from "./output.js";
+import { CommandError, exitCodes, fileReason, latchkey } from "./errors.js";
+import { createOutput, type Display, shortenKey } from "./output.js";
+import { wrapText } from "./text.js";
 
 /** Runs a service in a temporary folder and shows a session from start to end. */
 export async function demoCommand(): Promise<void> {
-  const { colors } = createOutput({}).display;
+  const { display } = createOutput({});
   const interruption = new AbortController();
   const interrupted = "Interrupted. The temporary service is removed.";
   waitForStopSignal().then(() => interruption.abort(new CommandError(interrupted, "interrupted")));
-  const folder = mkdtempSync(join(tmpdir(), "latchkey-demo-"));
+  const folder = createTemporaryFolder();
   // Runs even if stdout was closed.
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   // A closed terminal.
@@ -40,14 +40,31 @@ export async function demoCommand(): Promise<void> {
     async runUntilStopped({ address, first }) {
       const url = `http://127.0.0.1:${address.port}`;
       print(`A temporary service runs at ${url}.`);
-      print("A token is a data item that your backend protects, such as a card number.");
-      await showSession(createCaller(url, colors, interruption.signal), first?.key ?? "");
+      print(wrap("A token is a data item that your backend protects, such as a card number."));
+      await showSession(createCaller(url, display, interruption.signal), first?.key ?? "");
     },
   });
   const done = "Done. Each step went as expected. The temporary service is removed.";
-  print(
-    `\n${colors.good(done)}\nNext: run your own with ${latchkey("serve")}, then connect with ${latchkey("init")}.`,
-  );
+  const next = `Next: run your own with ${latchkey("serve")}, then connect with ${latchkey("init")}.`;
+  print(`\n${display.colors.good(wrap(done))}\n${wrap(next)}`);
+
+  function wrap(text: string): string {
+    return wrapForDisplay(text, display);
+  }
+}
+
+function createTemporaryFolder(): string {
+  try {
+    return mkdtempSync(join(tmpdir(), "latchkey-demo-"));
+  } catch (error) {
+    const reason = fileReason(error as Error);
+    throw new CommandError(`Cannot create a temporary folder in ${tmpdir()}: ${reason}`);
+  }
+}
+
+/** Breaks text into lines of the width of the terminal, all but the first of which are indented. */
+function wrapForDisplay(text: string, { width = Number.POSITIVE_INFINITY }: Display, indent = "") {
+  return wrapText(text, width - indent.length).join(`\n${indent}`);
 }
 
 /** The life of a session. Each step throws if its response is not the expected one. */
@@ -147,17 +164,14 @@ type CallStep = (step: Step) => Promise<Response>;
 const indent = "   ";
 
 /** Numbers the steps, and shows each call with its response, until the signal aborts. */
-function createCaller(
-  url: string,
-  { bold, dim, good, bad }: Colors,
-  signal: AbortSignal,
-): CallStep {
+function createCaller(url: string, display: Display, signal: AbortSignal): CallStep {
+  const { bold, dim, good, bad } = display.colors;
   let number = 0;
   return async (step) => {
     signal.throwIfAborted();
     const [who, key] = step.as;
     const [method, path] = step.request;
-    print(`\n${++number}. ${bold(step.title)}`);
+    print(`\n${++number}. ${bold(wrapForDisplay(step.title, display, indent))}`);
     print(`${indent}→ ${method} ${path}`);
     print(dim(`${indent}  ${defaultKeyHeader}: ${shortenKey(key)}  (${who})`));
     printFields(step.body);

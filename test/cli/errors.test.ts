@@ -52,6 +52,20 @@ describe("a failing command", () => {
       "http://127.0.0.1:1 is unreachable",
     ],
     [
+      "an unknown host",
+      ["whoami"],
+      { LATCHKEY_URL: "http://latchkey.invalid" },
+      7,
+      "http://latchkey.invalid is unreachable: the host was not found.",
+    ],
+    [
+      "a missing temporary folder",
+      ["demo"],
+      { TMPDIR: "/missing" },
+      1,
+      "Cannot create a temporary folder in /missing: no such file or directory\n",
+    ],
+    [
       "a refused watch, without a table",
       ["events", "--follow"],
       { LATCHKEY_KEY: "lk_mgt_wrong" },

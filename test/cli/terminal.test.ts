@@ -178,6 +178,17 @@ describeWith(script, "the CLI in a terminal", () => {
     expect(demoFolders()).toEqual([]);
   });
 
+  it("wraps the text of `latchkey demo` in a narrow terminal", async () => {
+    const terminal = runInTerminal(["demo"], { TMPDIR: cli.path("") }, { columns: 60 });
+    expect(await terminal.ended()).toBe(0);
+    const lines = stripVTControlCharacters(terminal.output()).split("\r\n");
+    expect(lines).toContain("1. Create an application for your backend. Its private key");
+    expect(lines).toContain("   stays secret.");
+    const isJson = (line: string) => /^ +["{}]/.test(line);
+    const texts = lines.filter((line) => !isJson(line));
+    expect(Math.max(...texts.map(textWidth))).toBeLessThanOrEqual(60);
+  });
+
   it("removes the folder of `latchkey demo` on Ctrl-C", async () => {
     const terminal = runInTerminal(["demo"], { TMPDIR: cli.path("") });
     await until(async () => demoFolders().length === 1);

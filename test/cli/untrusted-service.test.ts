@@ -130,3 +130,35 @@ describe("the responses of a hostile service", () => {
     });
   });
 });
+
+describe("a server that is not a Latchkey service", () => {
+  it.each<[string, RequestListener]>([
+    ["an error page", (_, response) => response.writeHead(404).end("<html>")],
+    ["a page", (_, response) => response.writeHead(200, { "Content-Type": "text/html" }).end("")],
+    ["another protocol", ({ socket }) => socket.end("220 ready\r\n")],
+  ])("is reported if it responds with %s", async (_, handle) => {
+    const environment = await startFake(handle);
+    expect(await cli.runInProcess(["whoami"], environment)).toMatchObject({
+      code: 7,
+      stderr:
+        `latchkey: ${environment.LATCHKEY_URL} is not a Latchkey service.\n` +
+        "Pass another URL with --url, LATCHKEY_URL or a profile.\n",
+    });
+  });
+
+  it("is considered if it closes the connection", async () => {
+    const environment = await startFake(({ socket }) => socket.destroy());
+    expect(await cli.runInProcess(["whoami"], environment)).toMatchObject({
+      code: 7,
+      stderr: expect.stringContaining(" closed the connection, or is not a Latchkey service.\n"),
+    });
+  });
+
+  it("is considered if a proxy responds with an error", async () => {
+    const environment = await startFake((_, response) => response.writeHead(502).end());
+    expect(await cli.runInProcess(["whoami"], environment)).toMatchObject({
+      code: 7,
+      stderr: expect.stringContaining(" is unreachable or is not a Latchkey service: HTTP 502\n"),
+    });
+  });
+});
