@@ -61,7 +61,7 @@ function addOpenAndAuthorize(sessions: Command): void {
       ),
     );
   grantOptions(authorize, "permission to grant directly")
-    .option("--expires <time>", "expiry: a time, or a duration such as 10m", parseFutureTime)
+    .option("--expires <time>", "when it expires; 10m means in ten minutes", parseFutureTime)
     .action(authorizeSession);
   addExample(
     withConnection(authorize),
@@ -245,6 +245,7 @@ const sessionColumns = (nameOf: NameOf): readonly Column<Session>[] => [
     title: "APPLICATION",
     text: ({ applicationId }) => nameOf(applicationId) ?? applicationId,
     shrinkTo: 16,
+    optional: true,
   },
   {
     title: "STATE",

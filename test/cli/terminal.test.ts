@@ -249,6 +249,25 @@ describeWith(script, "the CLI in a terminal", () => {
     }
   });
 
+  it("omits columns of a list in a narrow terminal, but shows ids and states in full", async () => {
+    const shop = ["apps", "create", "Small", "--type", "public", "--permission", "token:create"];
+    const environment = adminEnvironment();
+    const { stdout } = await cli.run([...shop, "--key-only"], { environment });
+    const opened = await cli.run(["sessions", "open", "--json"], {
+      environment: { ...environment, LATCHKEY_KEY: stdout.trim() },
+    });
+    const { id } = JSON.parse(opened.stdout);
+    const list = runInTerminal(
+      ["sessions", "ls", "--application", "Small"],
+      { ...environment, NO_COLOR: "1" },
+      { columns: 60 },
+    );
+    expect(await list.ended()).toBe(0);
+    const [header, row] = list.output().split("\r\n");
+    expect(header).toMatch(/^ID +STATE +EXPIRES$/);
+    expect(row).toMatch(new RegExp(`^${id} +unauthorized +in \\w+$`));
+  });
+
   it("saves the new key of a profile that rotated its own key, after a confirmation", async () => {
     const folder = { XDG_CONFIG_HOME: cli.path("own") };
     const { id, key } = await createApplication("Own", ["application:update", "application:read"]);
