@@ -44,12 +44,8 @@ export function addEventCommands(program: Command): void {
         choicesOf(ListEventsRequestSchema.field.kind),
       ),
     )
-    .option("--since <time>", "only events since: a time, or a duration such as 1h", parsePastTime)
-    .option(
-      "--until <time>",
-      "only events before: a time, or a duration such as 1h",
-      parsePastTime,
-    );
+    .option("--since <time>", "only events since this time; 1h means one hour ago", parsePastTime)
+    .option("--until <time>", "only events before this time; 1h means one hour ago", parsePastTime);
   withListAction(events, showEvents);
   addExample(
     withConnection(withLimit(events)),

@@ -34,7 +34,7 @@ class LatchkeyCommand extends Command {
     }
     const [, flag, value] = /^error: unknown option '(--[^=']+)(=.*)?'/s.exec(message) ?? [];
     if (flag === undefined || (value === undefined && this.commands.length === 0)) {
-      return super.error(message, options);
+      return super.error(this.#describeArgument(message), options);
     }
     const own = ["--help", ...longOptions(this)];
     reportUnknown(this, flag, [...own, ...this.commands.flatMap(longOptions)]);
@@ -45,6 +45,19 @@ class LatchkeyCommand extends Command {
         : `error: option '${flag}' must follow its command, for example ${fullName(subcommand)} ${flag}`,
       options,
     );
+  }
+
+  /** Commander describes errors of options well, but not those of arguments. */
+  #describeArgument(message: string): string {
+    const [, missing] = /^error: missing required argument '(.*)'$/.exec(message) ?? [];
+    const { argChoices } =
+      this.registeredArguments.find((argument) => argument.name() === missing) ?? {};
+    return argChoices
+      ? `${message}. Allowed choices are ${argChoices.join(", ")}.`
+      : message.replace(
+          /^error: command-argument value '(.*)' is invalid for argument '(.*?)'\./s,
+          "error: '$1' is not a valid <$2>.",
+        );
   }
 }
 
@@ -89,7 +102,7 @@ export function createProgram(): Command {
     .summary("run the service")
     .description(
       "run the service. Each option can also be set by the environment variable in parentheses. " +
-        "More settings are variables only: see docs/reference/settings.md",
+        "More settings are variables only: see /docs/reference/settings of the service",
     );
   addExample(
     withSettings(serving, optionalSettings, serve),
@@ -166,7 +179,7 @@ function addStoreCommands(program: Command): void {
     .summary("create a tenant and its first management key")
     .description("create a tenant and its first management application, and print its key once")
     .option("--tenant <uuid>", "use this tenant (default: a new one)", parseId)
-    .option("--name <name>", "name of the application");
+    .option("--name <name>", "name of the application (default: Bootstrap)");
   withSettings(
     withJson(bootstrap),
     storeSettings,

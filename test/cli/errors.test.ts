@@ -52,6 +52,20 @@ describe("a failing command", () => {
       "http://127.0.0.1:1 is unreachable",
     ],
     [
+      "an argument that is not a UUID",
+      ["apps", "revoke-key", "x", "abc"],
+      {},
+      2,
+      "latchkey: 'abc' is not a valid <key-id>. It must be a UUID.\n",
+    ],
+    [
+      "a missing argument with choices",
+      ["completion"],
+      {},
+      2,
+      "missing required argument 'shell'. Allowed choices are bash, zsh, fish.\n",
+    ],
+    [
       "an unknown host",
       ["whoami"],
       { LATCHKEY_URL: "http://latchkey.invalid" },

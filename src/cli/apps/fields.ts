@@ -35,7 +35,7 @@ export function fieldOptions(command: Command): Command {
     )
     .option(
       "--expires <time>",
-      "when it expires and is deleted: a time, or a duration such as 30d",
+      "when it expires and is deleted; 30d means in 30 days",
       parseFutureTime,
     )
     .option(

@@ -54,12 +54,12 @@ export function addListAndGet(apps: Command): void {
     .option("--created-by <application>", "only applications that this application created")
     .option(
       "--expires-before <time>",
-      "only applications that expire before: a time, or a duration such as 30d",
+      "only applications that expire before this time; 30d means in 30 days",
       parseFutureTime,
     )
     .option(
       "--unused-since <time>",
-      "only applications not used since: a time, or a duration such as 90d",
+      "only applications not used since this time; 90d means 90 days ago",
       parsePastTime,
     )
     .addOption(
