@@ -43,6 +43,10 @@ export function addCompletionCommands(program: Command): void {
  * word and, after a tab, its description.
  */
 export async function complete(program: Command, words: readonly string[]): Promise<string[]> {
+  const [first, ...others] = words;
+  if (first === "help" && others.length > 0) {
+    return complete(program, others);
+  }
   const typed = words.at(-1) ?? "";
   const cursor = findCursor(program, words.slice(0, -1));
   const [, name, value] = /^(--[^=]+)=(.*)$/s.exec(typed) ?? [];

@@ -18,6 +18,8 @@ describe("completion", () => {
     expect(await completionsOf("")).toEqual(expect.arrayContaining(["serve", "apps", "doctor"]));
     expect(await completionsOf("")).not.toContain("__complete");
     expect(await completionsOf("apps", "r")).toEqual(["rotate", "revoke-key", "rm"]);
+    expect(await completionsOf("help", "ap")).toEqual(["apps"]);
+    expect(await completionsOf("help", "apps", "ro")).toEqual(["rotate"]);
     expect(await completionsOf("completion", "")).toEqual(["bash", "zsh", "fish"]);
   });
 

@@ -66,6 +66,13 @@ describe("a failing command", () => {
       "missing required argument 'shell'. Allowed choices are bash, zsh, fish.\n",
     ],
     [
+      "a name in the wrong case",
+      ["apps", "get", "bootstrap"],
+      {},
+      5,
+      'No application is named "bootstrap".\n(Did you mean "Bootstrap"?)\nList them',
+    ],
+    [
       "an unknown host",
       ["whoami"],
       { LATCHKEY_URL: "http://latchkey.invalid" },

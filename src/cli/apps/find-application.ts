@@ -109,7 +109,8 @@ async function findByName(context: ServiceContext, wanted: string): Promise<Appl
   const found = await listNamed(context, wanted);
   const [first, ...others] = found;
   if (!first) {
-    throw notFound(`No application is named "${wanted}".`);
+    const similar = await findSimilarNames(context, wanted);
+    throw notFound(`No application is named "${wanted}".`, similar);
   }
   if (others.length > 0) {
     const lines = found.map(
@@ -124,8 +125,25 @@ async function findByName(context: ServiceContext, wanted: string): Promise<Appl
   return first;
 }
 
-function notFound(message: string): CommandError {
-  return new CommandError(message, "notFound", `List them with ${latchkey("apps ls")}.`);
+const maxSuggestions = 3;
+
+/** Names that contain a text, ignoring case. */
+async function findSimilarNames({ client, call }: ServiceContext, text: string): Promise<string[]> {
+  const request = { q: text, size: maxPageSize };
+  const { data } = await client.applications
+    .listApplications(request, call)
+    .catch(() => ({ data: [] }));
+  const lowerCase = text.toLowerCase();
+  const names = data.map(({ name }) => name);
+  const similar = new Set(names.filter((name) => name.toLowerCase().includes(lowerCase)));
+  return [...similar].slice(0, maxSuggestions);
+}
+
+function notFound(message: string, similar: readonly string[] = []): CommandError {
+  const quoted = similar.map((name) => `"${name}"`).join(", ");
+  const suggestion = quoted && `(Did you mean ${similar.length > 1 ? "one of " : ""}${quoted}?)\n`;
+  const hint = `${suggestion}List them with ${latchkey("apps ls")}.`;
+  return new CommandError(message, "notFound", hint);
 }
 
 const maxPrefixLength = maxLengthOf(ListApplicationsRequestSchema.field.namePrefix);
