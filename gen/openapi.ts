@@ -192,12 +192,12 @@ export const openapi = {
                   "type": "/docs/errors/invalid_request",
                   "title": "Invalid request",
                   "status": 400,
-                  "detail": "key: must be the key of an application or session: lk_, then prv, pub, mgt or ses, then _ and 61 letters and digits; or a foreign key of 16 to 200 visible characters",
+                  "detail": "key: must be the key of an application or session: lk_, then prv, pub, mgt or ses, then _ and 61 letters and digits; or a key imported from another system, of 16 to 200 visible characters",
                   "code": "invalid_request",
                   "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
                   "errors": {
                     "key": [
-                      "must be the key of an application or session: lk_, then prv, pub, mgt or ses, then _ and 61 letters and digits; or a foreign key of 16 to 200 visible characters"
+                      "must be the key of an application or session: lk_, then prv, pub, mgt or ses, then _ and 61 letters and digits; or a key imported from another system, of 16 to 200 visible characters"
                     ]
                   }
                 }
@@ -8487,7 +8487,7 @@ export const openapi = {
             "examples": [
               "lk_ses_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw"
             ],
-            "description": "The subject: the key of an application or session.\n\nMust be the key of an application or session: lk_, then prv, pub, mgt or ses, then _ and 61 letters and digits; or a foreign key of 16 to 200 visible characters."
+            "description": "The subject: the key of an application or session.\n\nMust be the key of an application or session: lk_, then prv, pub, mgt or ses, then _ and 61 letters and digits; or a key imported from another system, of 16 to 200 visible characters."
           },
           "permission": {
             "type": "string",
@@ -8780,7 +8780,7 @@ export const openapi = {
             "examples": [
               "lk_ses_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw"
             ],
-            "description": "The subject: the key of an application or session.\n\nMust be the key of an application or session: lk_, then prv, pub, mgt or ses, then _ and 61 letters and digits; or a foreign key of 16 to 200 visible characters."
+            "description": "The subject: the key of an application or session.\n\nMust be the key of an application or session: lk_, then prv, pub, mgt or ses, then _ and 61 letters and digits; or a key imported from another system, of 16 to 200 visible characters."
           },
           "permission": {
             "type": "string",
