@@ -225,7 +225,6 @@ describe("the search index", () => {
     ["createGuard", "/docs/tutorials/guard-a-service#2-write-the-service"],
     ["auth_request", "/docs/guides/protect-an-api-behind-a-gateway#statuses-in-nginx"],
     ["rotate_key", "/docs/guides/rotate-a-key"],
-    ["TRUSTED_PROXIES", "/docs/reference/settings#network-and-tls"],
     ["kubernets", "/docs/guides/deploy#kubernetes"],
     // The usual name of an error, and its title.
     ["unauthorized", "/docs/errors/unauthenticated"],
@@ -252,6 +251,18 @@ describe("the search index", () => {
     ["get /sessions", "/docs/api#list-sessions"],
     ["/access/check", "/docs/api#check-access"],
   ])("puts the operation %s first", (query, url) => {
+    expect(findEntries(index, query)[0]?.id).toBe(url);
+  });
+
+  it.each([
+    ["PORT", "/docs/reference/settings#port"],
+    ["CORS", "/docs/reference/settings#cors_origins"],
+    ["MONGODB_URI", "/docs/reference/settings#mongodb_uri"],
+    ["TRUSTED_PROXIES", "/docs/reference/settings#trusted_proxies"],
+    ["latchkey init", "/docs/reference/cli#latchkey-init"],
+    ["bootstrap", "/docs/reference/cli#latchkey-bootstrap"],
+    ["latchkey_requests_total", "/docs/reference/metrics#latchkey_requests_total"],
+  ])("puts the row of %s first", (query, url) => {
     expect(findEntries(index, query)[0]?.id).toBe(url);
   });
 

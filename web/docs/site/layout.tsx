@@ -252,7 +252,7 @@ function SearchDialog() {
       </div>
       <div id="search-results" role="listbox" aria-label="Results" hidden />
       <p className="search-status" role="status">
-        Find pages, operations, fields, errors and messages.
+        Find pages, settings, commands, operations, fields, errors and messages.
       </p>
     </dialog>
   );

@@ -51,6 +51,7 @@ markdown.core.ruler.push("links", resolveLinks);
 markdown.core.ruler.push("alignment", alignByClass);
 markdown.core.ruler.push("labels", labelCells);
 markdown.core.ruler.push("anchors", addAnchors);
+markdown.core.ruler.push("rows", addRowAnchors);
 markdown.core.ruler.push("tabs", groupTabs);
 markdown.core.ruler.push("outputs", markOutputs);
 markdown.renderer.rules.fence = (tokens, index) => renderCode(tokens[index] as Token);
@@ -93,13 +94,42 @@ function addAnchors({ tokens, env, Token }: StateCore): void {
       const id = count > 0 ? `${anchor}-${count}` : anchor;
       headings.push({ level: Number(token.tag.slice(1)), id, text });
       token.attrSet("id", id);
-      const open = new Token("link_open", "a", 1);
-      open.attrSet("class", "anchor");
-      open.attrSet("href", `#${id}`);
-      const close = new Token("link_close", "a", -1);
-      content.children = [open, ...(content.children ?? []), close];
+      linkToAnchor(Token, content, id);
     }
   }
+}
+
+/** The columns whose names have an anchor, and their own results in the search. */
+const namedColumns = ["Command", "Metric", "Setting"];
+
+/** Gives each row of such a column an id, and links its name, without arguments, to it. */
+function addRowAnchors({ tokens, Token }: StateCore): void {
+  for (const [index, row] of tokens.entries()) {
+    const [cell, content] = tokens.slice(index + 1);
+    const [name, ...others] = content?.children ?? [];
+    if (
+      row.type === "tr_open" &&
+      namedColumns.includes(String(cell?.attrGet("data-column"))) &&
+      name?.type === "code_inline" &&
+      others.length === 0
+    ) {
+      const text = name.content.replaceAll(/ [A-Z-]+/g, "");
+      const id = toAnchor(text);
+      row.attrSet("id", id);
+      row.meta = { level: rowLevel, id, text } satisfies Heading;
+      linkToAnchor(Token, content as Token, id);
+    }
+  }
+}
+
+/** Below every heading. */
+const rowLevel = 7;
+
+function linkToAnchor(TokenType: StateCore["Token"], content: Token, id: string): void {
+  const open = new TokenType("link_open", "a", 1);
+  open.attrSet("class", "anchor");
+  open.attrSet("href", `#${id}`);
+  content.children = [open, ...(content.children ?? []), new TokenType("link_close", "a", -1)];
 }
 
 /** The anchor of a heading, as GitHub creates it. */
@@ -241,18 +271,40 @@ function renderCode({ content, info, meta }: Token): string {
   return `<div class="${kind}">${label}<pre tabindex="0"><code>${highlight(content, info)}</code></pre></div>\n`;
 }
 
+interface SectionTexts {
+  readonly heading: Heading;
+  readonly texts: string[];
+}
+
 function splitSections(tokens: readonly Token[], headings: readonly Heading[]): Section[] {
-  const texts: string[][] = [];
+  const sections: SectionTexts[] = [];
+  const rows: SectionTexts[] = [];
+  let isInRow = false;
   for (const [index, token] of tokens.entries()) {
-    if (token.type === "heading_open") {
-      texts.push([]);
-    } else if (token.type === "inline" && tokens[index - 1]?.type !== "heading_open") {
-      texts.at(-1)?.push(textOf(token));
+    const texts = (isInRow ? rows : sections).at(-1)?.texts;
+    const heading = headings[sections.length];
+    if (token.type === "heading_open" && heading) {
+      sections.push({ heading, texts: [] });
+    } else if (token.type === "tr_open" && token.meta) {
+      rows.push({ heading: token.meta as unknown as Heading, texts: [] });
+      isInRow = true;
+    } else if (token.type === "tr_close") {
+      isInRow = false;
+    } else if (token.type === "inline" && !isName(tokens, index)) {
+      texts?.push(textOf(token));
     } else if (token.type === "fence" && !token.meta?.isAdded) {
-      texts.at(-1)?.push(token.content);
+      texts?.push(token.content);
     }
   }
-  return headings.map((heading, index) => ({ heading, text: (texts[index] ?? []).join(" ") }));
+  return [
+    ...sections.map(({ heading, texts }) => ({ heading, text: texts.join(" ") })),
+    ...rows.map(({ heading, texts }) => ({ heading, text: texts.filter(Boolean).join(" · ") })),
+  ];
+}
+
+/** Whether a text is that of a heading, or the name of a row. */
+function isName(tokens: readonly Token[], index: number): boolean {
+  return tokens[index - 1]?.type === "heading_open" || Boolean(tokens[index - 2]?.meta);
 }
 
 /** The text of an inline token, without markup. */
