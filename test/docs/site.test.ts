@@ -9,6 +9,7 @@ import {
   type SearchEntry,
   searchOptions,
 } from "../../web/docs/search/search-options.js";
+import { synonyms } from "../../web/docs/search/words.js";
 import { textOf } from "./html.js";
 
 const folder = join("dist", "web");
@@ -242,6 +243,8 @@ describe("the search index", () => {
     ["version_mismatch", "/docs/errors/version_mismatch"],
     ["backup", "/docs/guides/back-up"],
     ["settings", "/docs/reference/settings"],
+    ["how do I rotate a key?", "/docs/guides/rotate-a-key"],
+    ["rotating keys", "/docs/guides/rotate-a-key"],
   ])("puts the page whose title has %s first", (query, url) => {
     expect(findEntries(index, query)[0]?.id).toBe(url);
   });
@@ -264,6 +267,40 @@ describe("the search index", () => {
     ["latchkey_requests_total", "/docs/reference/metrics#latchkey_requests_total"],
   ])("puts the row of %s first", (query, url) => {
     expect(findEntries(index, query)[0]?.id).toBe(url);
+  });
+
+  it.each([
+    ["logging", "/docs/guides/run-in-production#logs"],
+    ["zero downtime", "/docs/guides/rotate-a-key#without-downtime"],
+    ["mTLS", "/docs/guides/protect-an-api-behind-a-gateway#client-certificates"],
+    ["multi-tenant", "/docs/explanation/security-model#tenants"],
+    ["IP allowlist", "/docs/guides/restrict-a-key#networks"],
+    ["throttle", "/docs/reference/limits#rate-limits"],
+    ["EADDRINUSE", "/docs/reference/settings#port"],
+    ["webhooks", "/docs/reference/events#watch-events"],
+    ["pagination", "/docs/reference/api#lists"],
+  ])("finds %s, which the documentation calls otherwise", (query, url) => {
+    expect(findEntries(index, query)[0]?.id).toBe(url);
+  });
+
+  it("knows a word of the documentation for each synonym", () => {
+    for (const query of Object.keys(synonyms)) {
+      expect([query, findEntries(index, query).length]).not.toEqual([query, 0]);
+    }
+  });
+
+  it("finds parts with some of the words if none has all", () => {
+    const found = findEntries(index, "python sdk for sessions on windows");
+    expect(found.length).toBeGreaterThan(0);
+    expect(findEntries(index, "xyzzy")).toEqual([]);
+  });
+
+  it("finds the words that others leave out, if there are no others", () => {
+    expect(findEntries(index, "in").map(({ terms }) => terms)).toContainEqual(["init"]);
+  });
+
+  it("puts errors first for the text of their status", () => {
+    expect(findEntries(index, "Forbidden")[0]?.id).toBe("/docs/errors/permission_denied");
   });
 
   it.each([401, 403, 409, 429])("puts the errors with the status %s first", (status) => {

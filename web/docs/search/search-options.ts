@@ -1,5 +1,6 @@
 import type MiniSearch from "minisearch";
-import type { Options, SearchResult } from "minisearch";
+import type { Options, Query, SearchResult } from "minisearch";
+import { stopWords, synonyms } from "./words.js";
 
 /** A part of a page that search can find. */
 export interface SearchEntry {
@@ -53,22 +54,61 @@ export function findEntries(index: MiniSearch<SearchEntry>, query: string): Sear
 }
 
 function findWords(index: MiniSearch<SearchEntry>, query: string): SearchResult[] {
-  const exact = index.search(query);
-  if (exact.length > 0) {
-    return exact;
+  const words = withoutStopWords(query);
+  const attempts: (() => SearchResult[])[] = [
+    () => index.search(withSynonyms(words)),
+    // The text may have a space, as in "request id".
+    () => index.search(words.replaceAll(/[-_]/g, " ")),
+    () => index.search(words, { processTerm: stem }),
+    // Similar words, such as `internal` for `external`.
+    () => index.search(words, { fuzzy }),
+    // Some of the words.
+    () => index.search(words, { combineWith: "OR", processTerm: stem }),
+  ];
+  for (const attempt of attempts) {
+    const found = attempt();
+    if (found.length > 0) {
+      return found;
+    }
   }
-  // The text may have a space, as in "request id".
-  const parts = index.search(query.replaceAll(/[-_]/g, " "));
-  // Similar words, such as `internal` for `external`, are the last resort.
-  return parts.length > 0 ? parts : index.search(query, { fuzzy });
+  return [];
+}
+
+/** A query of stop words only stays, as it may be the start of a word. */
+function withoutStopWords(query: string): string {
+  const words = query.split(/\s+/);
+  const others = words.filter((word) => !stopWords.has(word.toLowerCase().replace(/\?$/, "")));
+  return others.length > 0 ? others.join(" ") : query;
+}
+
+const synonymPattern = new RegExp(`\\b(${Object.keys(synonyms).join("|")})\\b`, "g");
+
+/** The query, or the same with the words of the documentation. */
+function withSynonyms(query: string): Query {
+  const text = query.toLowerCase().replaceAll(/[-_\s]+/g, " ");
+  const replaced = text.replaceAll(synonymPattern, (found) => synonyms[found] ?? found);
+  return replaced === text
+    ? query
+    : {
+        combineWith: "OR",
+        queries: [query, replaced].map((words) => ({ combineWith: "AND", queries: [words] })),
+      };
+}
+
+/** The start that the forms of a word share: that of "logging" is "log". */
+function stem(term: string): string {
+  const word = term.toLowerCase();
+  const start = word.replace(/(?:ing|ed|es|e|s)$/, "").replace(/([^aeiouls])\1$/, "$1");
+  return start.length > 2 ? start : word;
 }
 
 function fuzzy(term: string): number | false {
   return term.length > 4 ? 0.2 : false;
 }
 
+/** Whether a term is an HTTP status, or the text of one. */
 function isStatus(term: string): boolean {
-  return /^[45]\d\d$/.test(term);
+  return /^(?:[45]\d\d|unauthorized|forbidden|conflict)$/.test(term);
 }
 
 /** Words, and names such as `external_id` and `If-Match` as a whole. */
