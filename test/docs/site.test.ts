@@ -72,6 +72,14 @@ describe("the documentation site", () => {
     expect(broken).toEqual([]);
   });
 
+  it("has a page at the start of each URL", () => {
+    const parents = [...pages.keys()].map((url) => dirname(url)).filter((url) => url !== "/");
+    expect(parents.length).toBeGreaterThan(50);
+    expect([...new Set(parents)].filter((url) => !pages.has(url))).toEqual([]);
+    expect(pages.get("/docs/guides")).toContain('href="/docs/guides/rotate-a-key"');
+    expect(pages.get("/docs/errors")).toContain('href="/docs/errors/nonce_used"');
+  });
+
   it("has no inline scripts or styles, which the content security policy blocks", () => {
     for (const [url, html] of pages) {
       expect([

@@ -158,7 +158,7 @@ describe("web pages", () => {
 
   it.each([
     "/docs/guides/nothing",
-    "/docs/guides",
+    "/docs/nothing",
     "/docs/404",
     "/docs/../console/index",
     "/docs//",

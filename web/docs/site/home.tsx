@@ -25,6 +25,18 @@ export function createHomePage(
 
 const guardSamples = createGuardSamples({ origin: exampleOrigin, permission: "token:read" });
 
+/** The pages of a group, as cards: the parent of their URLs. */
+export function createGroupPage(
+  { html, ...contents }: RenderedMarkdown,
+  url: string,
+  sidebar: readonly NavigationGroup[],
+): Page {
+  return {
+    ...{ ...contents, html: removeColons(html), url, sidebar },
+    ...{ headings: [], sections: [], kind: "home" },
+  };
+}
+
 /** A card has a title and a text. */
 function removeColons(html: string): string {
   return html.replaceAll("</a>: ", "</a> ");

@@ -28,6 +28,8 @@ interface ContentsLink extends NavigationLink {
 
 interface ContentsGroup {
   readonly title: string;
+  /** The part of the contents, as a page. */
+  readonly markdown: string;
   readonly links: readonly ContentsLink[];
 }
 
@@ -40,8 +42,9 @@ const listedLink = /^- \[(.+?)\]\((.+?)\): (.+)$/gm;
 export function readContents(contents: string): ContentsGroup[] {
   const [, ...parts] = contents.split(groupHeading);
   return parts.flatMap((title, index) => {
-    const links = [...(parts[index + 1] ?? "").matchAll(listedLink)];
-    return index % 2 === 0 ? [{ title, links: links.map(createLink) }] : [];
+    const text = parts[index + 1] ?? "";
+    const links = [...text.matchAll(listedLink)].map(createLink);
+    return index % 2 === 0 ? [{ title, markdown: `# ${title}${text}`, links }] : [];
   });
 }
 

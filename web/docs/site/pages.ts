@@ -10,7 +10,7 @@ import {
   operationsHeading,
   withoutRemedies,
 } from "./errors.js";
-import { createHomePage } from "./home.js";
+import { createGroupPage, createHomePage } from "./home.js";
 import type { Page } from "./layout.js";
 import {
   type Heading,
@@ -23,6 +23,7 @@ import { contentsFile, type NavigationGroup, readContents } from "./navigation.j
 
 const repository = join(import.meta.dirname, "..", "..", "..");
 const protoFile = "gen/proto.md";
+const errorsUrl = "/docs/reference/errors";
 const readmeFile = "README.md";
 
 /** Returns the URL of an image of the repository. */
@@ -88,12 +89,29 @@ export function createPages(imageUrl: ImageUrl): Page[] {
     };
   }
 
+  /** The pages at the start of other URLs, which people shorten. */
+  function createParents(pages: readonly Page[]): Page[] {
+    const errors = pages.find(({ url }) => url === errorsUrl);
+    const groups = sidebar.map((group) => ({
+      ...group,
+      url: `/docs/${group.title.toLowerCase()}`,
+    }));
+    return [
+      ...groups
+        .filter(({ url }) => pages.some((page) => page.url.startsWith(`${url}/`)))
+        .map(({ url, markdown }) => createGroupPage(render(contentsFile, markdown), url, sidebar)),
+      ...(errors ? [{ ...errors, url: "/docs/errors", parent: errors.url, sections: [] }] : []),
+    ];
+  }
+
+  const pages = listed.map((link, index) => {
+    const page = createPage(link, index);
+    return link.file === protoFile ? createProtoPage(page) : page;
+  });
   return [
     createHomePage(render(contentsFile), sidebar),
-    ...listed.map((link, index) => {
-      const page = createPage(link, index);
-      return link.file === protoFile ? createProtoPage(page) : page;
-    }),
+    ...pages,
+    ...createParents(pages),
     ...createErrorPages(readText(errorsFile), operations).map(({ title, url, markdown, names }) => {
       const page = render(errorsFile, markdown);
       return {
@@ -143,9 +161,7 @@ function linkTo({ id, text }: Heading) {
 function withErrors(sidebar: readonly NavigationGroup[]): NavigationGroup[] {
   return sidebar.map(({ title, links }) => ({
     title,
-    links: links.map((link) =>
-      link.url === "/docs/reference/errors" ? { ...link, children: errorLinks } : link,
-    ),
+    links: links.map((link) => (link.url === errorsUrl ? { ...link, children: errorLinks } : link)),
   }));
 }
 
