@@ -172,6 +172,18 @@ describe("the OpenAPI document", () => {
     );
   });
 
+  it("links to the streams, which have no path, in its description", () => {
+    const streams = services.flatMap(({ methods }) =>
+      methods.filter(({ methodKind }) => methodKind !== "unary"),
+    );
+    expect(streams).toHaveLength(3);
+    for (const { name } of streams) {
+      expect(openapi.info.description).toContain(
+        `[\`${name}\`](/docs/proto#${name.toLowerCase()})`,
+      );
+    }
+  });
+
   it("names the header of the key in one place", () => {
     expect(openapi.components.securitySchemes.apiKey).toMatchObject({
       type: "apiKey",

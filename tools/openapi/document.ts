@@ -1,8 +1,8 @@
-import type { DescService } from "@bufbuild/protobuf";
+import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import type { Schema } from "@bufbuild/protoplugin";
 import { defaultKeyHeader, gatewayKeyHeader } from "../../src/contract/headers.js";
 import { contractPackage, type Permission, readContract } from "../contract/contract.js";
-import { getComment, paragraphs } from "../contract/prose.js";
+import { formatList, getComment, paragraphs } from "../contract/prose.js";
 import { createHeaderFields, headers } from "./headers.js";
 import { createOperations } from "./operations.js";
 import { createProbes, probesTag } from "./probes.js";
@@ -18,9 +18,13 @@ export function createDocument({ files, allFiles }: Schema): Json {
   const describe = createOperations({ contract, schemas, problems, headerFields });
 
   const ours = files.filter(({ proto }) => proto.package === contractPackage);
+  const services = ours.flatMap((file) => file.services);
+  const streams = services
+    .flatMap((service) => service.methods)
+    .filter(({ methodKind }) => methodKind !== "unary");
   const tags: Json[] = [];
   const paths: Record<string, Json> = {};
-  for (const service of ours.flatMap((file) => file.services)) {
+  for (const service of services) {
     const bindings = service.methods.flatMap((method) =>
       contract.http(method).map((http) => ({ method, http })),
     );
@@ -40,7 +44,7 @@ export function createDocument({ files, allFiles }: Schema): Json {
 
   return {
     openapi: "3.1.0",
-    info,
+    info: describeApi(streams),
     servers: [{ url: "/" }],
     security: [{ apiKey: [] }],
     tags: [...tags, probesTag],
@@ -97,8 +101,8 @@ mobile apps, which cannot keep a secret, it opens sessions: short-lived keys tha
 your backend authorizes them. A *token* in this API is a vaulted data item of your systems, not a
 credential.
 
-**Keys.** Every call carries the key of an application or session in a header. The key determines the
-tenant: it gives no access to other tenants.
+**Keys.** A call carries the key of an application or session in a header, unless the operation requires
+none. The key determines the tenant: it gives no access to other tenants.
 
 **JSON.** Timestamps are RFC 3339. Responses use UTC with milliseconds; requests accept any offset.
 \`null\` means absent, but in an update it clears an optional field. Unknown fields and parameters are
@@ -109,13 +113,20 @@ its \`code\`, whose meaning never changes; \`detail\` is for people. The \`reque
 request in the logs. Every response also has it in the \`X-Request-Id\` header.
 
 **Other protocols.** The same methods are available over gRPC, gRPC-Web and Connect on the same port.
+Streams are available only there: STREAMS.
 `;
 
-const info: Json = {
-  title: "Latchkey",
-  summary: "API keys with permissions and access rules, and short-lived sessions.",
-  description: description.trim().replace(/(?<!\n)\n(?!\n)/g, " "),
-  license: { name: "Apache-2.0", identifier: "Apache-2.0" },
-  // The version of the API. A breaking change would get new paths.
-  version: "1",
-};
+function describeApi(streams: readonly DescMethod[]): Json {
+  const links = streams.map(({ name }) => `[\`${name}\`](/docs/proto#${name.toLowerCase()})`);
+  return {
+    title: "Latchkey",
+    summary: "API keys with permissions and access rules, and short-lived sessions.",
+    description: description
+      .trim()
+      .replace(/(?<!\n)\n(?!\n)/g, " ")
+      .replace("STREAMS", formatList(links, "conjunction")),
+    license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+    // The version of the API. A breaking change would get new paths.
+    version: "1",
+  };
+}

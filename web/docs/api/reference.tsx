@@ -83,9 +83,12 @@ function describeOperation(operation: Operation): Section {
   };
 }
 
-/** Markdown without the marks of code, emphasis and lists. */
+/** Markdown without the marks of code, emphasis, lists and links. */
 function plain(markdown: string): string {
-  return markdown.replaceAll(/`|\*+|^- /gm, "").replaceAll(/\s+/g, " ");
+  return markdown
+    .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1")
+    .replaceAll(/`|\*+|^- /gm, "")
+    .replaceAll(/\s+/g, " ");
 }
 
 function Reference() {
