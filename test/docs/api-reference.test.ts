@@ -104,6 +104,16 @@ describe.each(operations)("the reference of $operationId", (operation) => {
   });
 });
 
+it("shows a response to the sample that creates an application", () => {
+  const entry = entries.find((html) => html.includes(' id="create-application"')) ?? "";
+  const [, example = ""] = textOf(entry).split(/Response 201(?=\{)/);
+  const { examples } = openapi.paths["/applications"].post.requestBody.content["application/json"];
+  expect(example).not.toBe("");
+  const [, response = ""] = /^(\{.*?\n\})/s.exec(example) ?? [];
+  expect(JSON.parse(response)).toMatchObject({ ...examples.minimal.value, rules: [] });
+  expect(JSON.parse(response)).not.toHaveProperty("expires_at");
+});
+
 it("has no entry for an operation that does not exist", () => {
   const ids = [...page.matchAll(/<section class="entry operation" aria-labelledby="([^"]*)"/g)];
   expect(ids.map(([, id]) => id).sort()).toEqual(operations.map(({ id }) => id).sort());

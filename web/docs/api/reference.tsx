@@ -19,7 +19,7 @@ import {
   type Schema,
   type Service,
 } from "./operations.js";
-import { Description, fieldsOf, Properties, Property } from "./schema.js";
+import { createdExample, Description, fieldsOf, Properties, Property } from "./schema.js";
 
 const document = openapi as OpenApiDocument;
 const { schemas } = document.components;
@@ -280,17 +280,19 @@ function Samples({ operation }: { readonly operation: Operation }) {
   );
 }
 
-function ResponseExample({ operation: { response } }: { readonly operation: Operation }) {
+function ResponseExample({ operation }: { readonly operation: Operation }) {
+  const { response } = operation;
+  const example = createdExample(operation, schemas);
   return (
     <div className="card">
       <p className="card-title">
         Response <Status status={response.status} />
       </p>
-      {response.example === undefined ? (
+      {example === undefined ? (
         <p className="no-body">No body</p>
       ) : (
         <div className="code">
-          <Code code={printValue(response.example, json)} language="json" />
+          <Code code={printValue(example, json)} language="json" />
         </div>
       )}
     </div>

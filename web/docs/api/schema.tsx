@@ -1,6 +1,6 @@
 import { countOf, formatNumber } from "../../common/count.js";
 import { Markdown } from "./markdown.js";
-import type { OpenApiDocument, Schema } from "./operations.js";
+import type { OpenApiDocument, Operation, Schema } from "./operations.js";
 
 type Schemas = OpenApiDocument["components"]["schemas"];
 
@@ -69,6 +69,28 @@ export function fieldsOf(schema: Schema, schemas: Schemas): (readonly [string, S
     const resolved = resolve(property, schemas);
     return [[name, resolved] as const, ...fieldsOf(resolved, schemas)];
   });
+}
+
+/**
+ * The example of the response to a sample that creates something: what the sample could set, but
+ * does not, is empty or absent.
+ */
+export function createdExample({ body, response }: Operation, schemas: Schemas): unknown {
+  const { example } = response;
+  if (response.status !== "201" || !body) {
+    return example;
+  }
+  const sent = (body.examples[0]?.value ?? {}) as object;
+  const { properties = {} } = objectIn(body.schema, schemas);
+  const fields = Object.entries(example as object).map(([name, value]) => {
+    const isUnset = name in properties && !(name in sent);
+    return [name, isUnset ? emptyValue(properties[name] as Schema) : value];
+  });
+  return Object.fromEntries(fields.filter(([, value]) => value !== undefined));
+}
+
+function emptyValue({ type, additionalProperties }: Schema): unknown {
+  return type === "array" ? [] : typeof additionalProperties === "object" ? {} : undefined;
 }
 
 /** The schema with its reference resolved. Its own keywords take precedence. */
