@@ -96,6 +96,8 @@ describeInBrowser("the documentation site", (browser) => {
     await search.waitFor({ state: "hidden" });
     await button(page, "Search").click();
     await search.waitFor();
+    await page.getByRole("button", { name: "Close search" }).click();
+    await search.waitFor({ state: "hidden" });
     expect(faults).toEqual([]);
   });
 
@@ -176,6 +178,22 @@ describeInBrowser("the documentation site", (browser) => {
     expect(await table.evaluate((it) => it.scrollWidth - it.clientWidth)).toBe(0);
     const status = table.locator("td", { hasText: "409" }).first();
     expect(await status.getAttribute("data-column")).toBe("REST");
+    expect(faults).toEqual([]);
+  });
+
+  it("searches everything for what a filter does not find", async () => {
+    const { page, faults } = await browser.open(`${docs}/proto`, { viewport: phone });
+    await button(page, "Menu").click();
+    const filter = page.locator("#sidebar").getByRole("searchbox");
+    const empty = page.getByText("No names match.");
+    await filter.fill("authorize");
+    expect(await empty.isVisible()).toBe(false);
+    await filter.fill("expires_at");
+    await empty.waitFor();
+    await button(page, "Search everything").click();
+    const search = page.getByRole("combobox", { name: "Search the documentation" });
+    expect(await search.inputValue()).toBe("expires_at");
+    await page.getByRole("listbox", { name: "Results" }).getByRole("option").first().waitFor();
     expect(faults).toEqual([]);
   });
 

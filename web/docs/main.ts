@@ -9,7 +9,7 @@ import "./styles/print.css";
 import { applyTheme, chooseTheme, chosenTheme, themes } from "../common/theme.js";
 import { containsWords } from "../common/words.js";
 import { addCopyButtons, setUpTabs } from "./code-blocks.js";
-import { setUpSearch } from "./search/search-dialog.js";
+import { openSearch, setUpSearch } from "./search/search-dialog.js";
 import { fillInServiceAddress } from "./service-address.js";
 
 applyTheme();
@@ -85,6 +85,7 @@ function closeMenuOnNavigation(): void {
 /** Shows the links in the sidebar whose text or keywords contain every typed word. Enter opens the first one. */
 function setUpFilter(): void {
   const input = document.querySelector<HTMLInputElement>("[data-filter]");
+  const empty = document.querySelector<HTMLElement>("[data-filter-empty]");
   const groups = [...document.querySelectorAll<HTMLElement>(".sidebar-group")];
   if (!input) {
     return;
@@ -104,5 +105,9 @@ function setUpFilter(): void {
       }
       group.hidden = items.every(({ hidden }) => hidden);
     }
+    if (empty) {
+      empty.hidden = groups.some(({ hidden }) => !hidden);
+    }
   });
+  empty?.querySelector("button")?.addEventListener("click", () => openSearch(input.value));
 }

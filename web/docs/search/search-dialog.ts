@@ -88,6 +88,7 @@ export function setUpSearch(): void {
       options()[selected]?.click();
     }
   });
+  dialog.querySelector(".search-close")?.addEventListener("click", () => dialog.close());
   // A link to a heading of the same page does not leave it.
   list.addEventListener("click", () => dialog.close());
   // Only the backdrop is the dialog itself.
@@ -99,6 +100,16 @@ export function setUpSearch(): void {
       open();
     }
   });
+}
+
+/** Opens the dialog and searches for a text. */
+export function openSearch(query: string): void {
+  document.querySelector<HTMLButtonElement>("[data-search]")?.click();
+  const input = document.querySelector<HTMLInputElement>("dialog.search input");
+  if (input) {
+    input.value = query;
+    input.dispatchEvent(new Event("input"));
+  }
 }
 
 async function loadAll(indexUrl: string): Promise<Search> {

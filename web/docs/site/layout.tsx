@@ -172,6 +172,13 @@ function Sidebar({ page: { url, parent, sidebar, filter } }: { readonly page: Pa
           hidden
         />
       )}
+      {filter && (
+        <div className="sidebar-empty" role="status">
+          <p data-filter-empty hidden>
+            No {filter} match. <button type="button">Search everything</button>
+          </p>
+        </div>
+      )}
       {sidebar.map(({ title, url: groupUrl, links }) => (
         <div key={title} className="sidebar-group">
           <p className="sidebar-title">{groupUrl ? <a href={groupUrl}>{title}</a> : title}</p>
@@ -248,7 +255,11 @@ function SearchDialog() {
           autoComplete="off"
           spellCheck={false}
         />
-        <kbd>Esc</kbd>
+        <button className="search-close" type="button">
+          <span className="visually-hidden">Close search</span>
+          <kbd>Esc</kbd>
+          <X />
+        </button>
       </div>
       <div id="search-results" role="listbox" aria-label="Results" hidden />
       <p className="search-status" role="status">
