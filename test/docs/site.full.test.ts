@@ -197,6 +197,22 @@ describeInBrowser("the documentation site", (browser) => {
     expect(faults).toEqual([]);
   });
 
+  it("covers no code with a button on a touch screen", async () => {
+    const { page } = await browser.open(docs, { viewport: phone, hasTouch: true, isMobile: true });
+    for (const path of ["", "/reference/settings", "/guides/rotate-a-key", "/api"]) {
+      await page.goto(docs + path);
+      const gaps = await page.locator(".code .copy").evaluateAll((copies) =>
+        copies.flatMap((copy) => {
+          const code = copy.parentElement?.querySelector("code")?.getBoundingClientRect();
+          const { height, bottom } = copy.getBoundingClientRect();
+          return height > 0 && code ? [code.top - bottom] : [];
+        }),
+      );
+      expect(gaps.length).toBeGreaterThan(0);
+      expect([path, gaps.filter((gap) => gap < 0)]).toEqual([path, []]);
+    }
+  });
+
   it("cuts no table on a phone", async () => {
     const { page } = await browser.open(docs, { viewport: phone });
     const cut = [];
