@@ -59,7 +59,7 @@ describeInBrowser("the API reference", (browser) => {
 
   it("shares the address and the key header of the service with the other pages", async () => {
     const { page, faults } = await browser.open(`${server.url}/docs/tutorials/first-session`);
-    const codes = page.locator(".content pre");
+    const codes = page.locator(".content .code:not(.printed) pre");
     for (const path of ["/docs", "/docs/get-started", "/docs/tutorials/first-session"]) {
       await page.goto(server.url + path);
       const samples = (await codes.allTextContents()).join("\n");
@@ -68,6 +68,10 @@ describeInBrowser("the API reference", (browser) => {
       expect(await page.locator('a[href*="localhost:8080"]').count()).toBe(0);
     }
     expect(await codes.filter({ hasText: "X-SVC-API-KEY" }).count()).toBeGreaterThan(3);
+    // A service that the page starts prints its own address.
+    await page.goto(`${server.url}/docs/get-started`);
+    const printed = page.locator(".printed", { hasText: "Your first key" });
+    expect(await printed.innerText()).toContain("http://localhost:8080/console");
     // A text about the setting states its default.
     await page.goto(`${server.url}/docs/reference/settings`);
     await page.locator("td", { hasText: "SVC-API-KEY" }).waitFor();

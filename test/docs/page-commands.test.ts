@@ -54,7 +54,6 @@ describe("the commands in the documentation", () => {
   async function follow(page: string): Promise<void> {
     const steps = await runCommands(commandsIn(page), {
       cwd: clone,
-      environment: { LATCHKEY_URL: service.url },
       replacements: {
         "http://localhost:8080": service.url,
         "lk_mgt_…": service.firstKey,

@@ -83,7 +83,6 @@ export async function cloneFolder(parent: string): Promise<string> {
 
 interface RunOptions {
   readonly cwd: string;
-  readonly environment: Readonly<Record<string, string>>;
   /** Replaces texts of the page, such as the port. */
   readonly replacements: Readonly<Record<string, string>>;
   /** What the user types at a prompt. */
@@ -93,7 +92,7 @@ interface RunOptions {
 /** Runs the commands of a page in one shell. Returns the actual and the shown output of each. */
 export async function runCommands(
   commands: readonly Command[],
-  { cwd, environment, replacements, input }: RunOptions,
+  { cwd, replacements, input }: RunOptions,
 ): Promise<{ script: string; expected: string | undefined; output: string }[]> {
   const replaceAll = (text: string) =>
     Object.entries(replacements).reduce((result, [from, to]) => result.replaceAll(from, to), text);
@@ -102,7 +101,7 @@ export async function runCommands(
   const program = [prelude(resolve(".")), scripts.join(`\necho '\n${separator}'\n`)].join("\n");
   const shell = promisify(execFile)("bash", ["-euo", "pipefail", "-c", program], {
     cwd,
-    env: { PATH: process.env.PATH ?? "", HOME: cwd, ...environment },
+    env: { PATH: process.env.PATH ?? "", HOME: cwd },
   });
   shell.child.stdin?.end(input);
   const { stdout } = await shell;

@@ -16,7 +16,7 @@ function fillIn(text: string): string {
 
 /**
  * Replaces the example origin and key header in samples and links. Other texts state defaults,
- * except in the API reference.
+ * except in the API reference, and the output of a started service shows its own.
  */
 export function fillInServiceAddress(): void {
   for (const link of document.querySelectorAll<HTMLAnchorElement>(`a[href^="${exampleOrigin}"]`)) {
@@ -24,7 +24,8 @@ export function fillInServiceAddress(): void {
   }
   // The reference contains samples: a text that is replaced twice could repeat its value.
   const texts = new Set<Text>();
-  for (const element of document.querySelectorAll(".content :is(pre, a), .reference")) {
+  const elements = ".content :is(.code:not(.printed) pre, a), .reference";
+  for (const element of document.querySelectorAll(elements)) {
     const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
     while (walker.nextNode()) {
       texts.add(walker.currentNode as Text);

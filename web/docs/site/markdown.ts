@@ -267,7 +267,12 @@ function markOutputs({ tokens }: StateCore): void {
 
 function renderCode({ content, info, meta }: Token): string {
   const label = meta?.tab ? `<p class="code-label">${meta.tab}</p>` : "";
-  const kind = meta?.isOutput ? "code output" : "code";
+  const kind = [
+    "code",
+    ...(meta?.isOutput ? ["output"] : []),
+    // Output of a program: the address and the key header in it do not change.
+    ...(info === "text" ? ["printed"] : []),
+  ].join(" ");
   return `<div class="${kind}">${label}<pre tabindex="0"><code>${highlight(content, info)}</code></pre></div>\n`;
 }
 
