@@ -94,7 +94,7 @@ describe("each alert", () => {
   const names = alerts.map(({ alert }) => alert);
 
   it("links to its section of the runbook, which has no other sections", () => {
-    const headings = [...runbook.matchAll(/^### (Latchkey\w+)$/gm)].map(([, name]) => name);
+    const headings = [...runbook.matchAll(/^## (Latchkey\w+)$/gm)].map(([, name]) => name);
     expect(headings).toEqual(names);
     for (const { alert, annotations } of alerts) {
       expect(annotations.runbook_url).toBe(`${runbookPath}#${alert.toLowerCase()}`);

@@ -244,22 +244,27 @@ describeInBrowser("the documentation site", (browser) => {
     expect(await button(page, "Search").count()).toBe(0);
   });
 
-  it.each(["", "/tutorials/first-session", "/errors/nonce_used", "/proto", "/nothing"])(
-    "passes the accessibility checks in both themes and widths: /docs%s",
-    async (path) => {
-      const { page, faults } = await browser.open(docs + path);
-      await shorten(page);
-      for (const viewport of [phone, desktop]) {
-        await page.setViewportSize(viewport);
-        expect(await horizontalOverflow(page)).toBe(0);
-        for (const colorScheme of ["light", "dark"] as const) {
-          await page.emulateMedia({ colorScheme });
-          expect(await accessibilityViolations(page)).toEqual([]);
-        }
+  it.each([
+    "",
+    "/guides",
+    "/reference/cli",
+    "/tutorials/first-session",
+    "/errors/nonce_used",
+    "/proto",
+    "/nothing",
+  ])("passes the accessibility checks in both themes and widths: /docs%s", async (path) => {
+    const { page, faults } = await browser.open(docs + path);
+    await shorten(page);
+    for (const viewport of [phone, desktop]) {
+      await page.setViewportSize(viewport);
+      expect(await horizontalOverflow(page)).toBe(0);
+      for (const colorScheme of ["light", "dark"] as const) {
+        await page.emulateMedia({ colorScheme });
+        expect(await accessibilityViolations(page)).toEqual([]);
       }
-      expect(faults).toEqual([]);
-    },
-  );
+    }
+    expect(faults).toEqual([]);
+  });
 });
 
 /** The paths of all pages. */

@@ -98,6 +98,24 @@ describe("the documentation site", () => {
     }
   });
 
+  it("skips no level of headings", () => {
+    for (const [url, html] of pages) {
+      const levels = matchAll(html, /<h([1-6])\b/g).map(Number);
+      const skipped = levels.filter((level, index) => level > (levels[index - 1] ?? 0) + 1);
+      expect([url, skipped]).toEqual([url, []]);
+    }
+  });
+
+  it("names either all columns of a table or none", () => {
+    for (const [url, html] of pages) {
+      const heads = matchAll(html, /<thead>(.*?)<\/thead>/gs);
+      const unnamed = heads.filter(
+        (head) => /<th[^>]*><\/th>/.test(head) && /<th[^>]*>(?!<\/th>)/.test(head),
+      );
+      expect([url, unnamed]).toEqual([url, []]);
+    }
+  });
+
   it("links to files of the repository that exist", () => {
     const documents = [
       "README.md",
