@@ -4,6 +4,7 @@ import type { Page } from "playwright-core";
 import { describeInBrowser } from "../support/browser/browser.js";
 import { accessibilityViolations, button, horizontalOverflow } from "../support/browser/console.js";
 import { startServer, type TestServer } from "../support/service/server.js";
+import { until } from "../support/until.js";
 
 const phone = { width: 360, height: 780 };
 const desktop = { width: 1440, height: 900 };
@@ -125,6 +126,18 @@ describeInBrowser("the documentation site", (browser) => {
       "dark",
     );
     expect(faults).toEqual([]);
+  });
+
+  it("shows the screenshot of the theme", async () => {
+    const { page } = await browser.open(`${docs}/get-started`, { colorScheme: "dark" });
+    const shown = () => page.evaluate<string>("document.querySelector('picture img').currentSrc");
+    expect(await shown()).toContain("application-dark-");
+    await button(page, "Theme: auto").click();
+    await button(page, "Theme: light").waitFor();
+    await until(async () => !(await shown()).includes("dark"));
+    await page.emulateMedia({ colorScheme: "light" });
+    await button(page, "Theme: light").click();
+    await until(async () => (await shown()).includes("dark"));
   });
 
   it("copies without the clipboard, which browsers have only in a secure context", async () => {

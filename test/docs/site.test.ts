@@ -44,7 +44,7 @@ describe("the documentation site", () => {
 
   it("has no broken links, anchors or assets", () => {
     const broken = [...pages].flatMap(([url, html]) =>
-      matchAll(html, / (?:href|src)="([^"]*)"/g).filter((link) => {
+      matchAll(html, / (?:href|src|srcset)="([^"]*)"/g).filter((link) => {
         const { origin, pathname, hash } = new URL(link, `http://site${url}`);
         if (origin !== "http://site" || ["/console", "/openapi.json"].includes(pathname)) {
           return false;

@@ -6,13 +6,15 @@ import "./styles/content.css";
 import "./styles/code.css";
 import "./styles/search.css";
 import "./styles/print.css";
-import { applyTheme, chooseTheme, chosenTheme, themes } from "../common/theme.js";
+import { applyTheme, chooseTheme, chosenTheme, onThemeChange, themes } from "../common/theme.js";
 import { containsWords } from "../common/words.js";
 import { addCopyButtons, setUpTabs } from "./code-blocks.js";
 import { openSearch, setUpSearch } from "./search/search-dialog.js";
 import { fillInServiceAddress } from "./service-address.js";
 
 applyTheme();
+chooseImages();
+onThemeChange(chooseImages);
 fillInServiceAddress();
 addCopyButtons();
 setUpTabs();
@@ -22,6 +24,14 @@ closeMenuOnNavigation();
 setUpFilter();
 setUpThemeSwitch();
 reveal(document.querySelector(".page-link[aria-current=page]"));
+
+/** Shows the dark images also if the theme is chosen, and not that of the system. */
+function chooseImages(): void {
+  const media = { auto: "(prefers-color-scheme: dark)", light: "not all", dark: "all" };
+  for (const source of document.querySelectorAll<HTMLSourceElement>("picture source")) {
+    source.media = media[chosenTheme()];
+  }
+}
 
 /** Scrolls the navigation, but not the page, until a link and its neighbors are visible. */
 function reveal(link: Element | null): void {

@@ -144,6 +144,9 @@ function toAnchor(text: string): string {
 function resolveLinks({ tokens, env, Token }: StateCore): void {
   const resolve = env.resolve as ResolveLink;
   for (const block of tokens) {
+    if (block.type === "html_block" && block.content.startsWith("<picture>")) {
+      block.content = resolvePicture(block.content, resolve);
+    }
     let missing: string | undefined;
     block.children = (block.children ?? []).flatMap((token, index, all) => {
       const attribute = token.type === "image" ? "src" : "href";
@@ -166,6 +169,17 @@ function resolveLinks({ tokens, env, Token }: StateCore): void {
       return [token];
     });
   }
+}
+
+/** Resolves the images for both themes, and links the light one. */
+function resolvePicture(html: string, resolve: ResolveLink): string {
+  let url = "";
+  const resolved = html.replaceAll(/\b(src|srcset)="([^"]*)"/g, (_, name, target) => {
+    const image = resolve(target);
+    url = "url" in image ? image.url : "";
+    return `${name}="${url}"`;
+  });
+  return `<a class="image" href="${url}">${resolved.trim()}</a>\n`;
 }
 
 /** Links an image to its file, to see it in full size. */
