@@ -9,6 +9,7 @@ import {
   expectEventually,
   horizontalOverflow,
   keyWorks,
+  loseResponses,
   menu,
   readNewKey,
   signIn,
@@ -62,6 +63,40 @@ describeInBrowser("console application pages", (browser) => {
     await page.getByLabel("Networks").fill("10.0.0.0/8");
     await page.getByText(/^10\.0\.0\.0\/99: /).waitFor({ state: "detached" });
     expect(faults).toEqual([]);
+  });
+
+  it("creates and rotates once if a response is lost and the user tries again", async () => {
+    const opened = await open("/applications/new");
+    const { page } = opened;
+    const restore = await loseResponses(page, "**/CreateApplication");
+    await page.getByLabel("Name").fill("Lost and found");
+    await page.getByRole("combobox", { name: "Direct permissions" }).fill("token:read ");
+    await page.getByLabel("After a number of days").check();
+    await button(page, "Create application").click();
+    await page.getByRole("alert").getByText("The change may have been made.").waitFor();
+    await restore();
+    await button(page, "Create application").click();
+    expect(await isValidKey(await readNewKey(opened))).toBe(true);
+    const { data } = await fixture.api.listApplications(fixture.root.key, {
+      namePrefix: "Lost and found",
+    });
+    expect(data.length).toBe(1);
+    const id = data[0]?.id as string;
+
+    const dialog = page.getByRole("dialog");
+    const restoreRotation = await loseResponses(page, "**/RegenerateApplicationKey");
+    await button(page, "Rotate key").click();
+    await dialog.getByLabel("Revoke all current keys now").check();
+    await dialog.getByRole("button", { name: "Rotate key" }).click();
+    await dialog.getByText("The change may have been made.").waitFor();
+    const rotated = (await fixture.api.listApplicationKeys(fixture.root.key, { id })).data;
+    await page.getByTitle(rotated[0]?.id as string).waitFor();
+    await restoreRotation();
+    await dialog.getByRole("button", { name: "Rotate key" }).click();
+    expect(await isValidKey(await readNewKey(opened))).toBe(true);
+    expect((await fixture.api.listApplicationKeys(fixture.root.key, { id })).data).toMatchObject([
+      { id: rotated[0]?.id },
+    ]);
   });
 
   it("keeps an open form if the application is deleted elsewhere, then says so", async () => {

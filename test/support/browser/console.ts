@@ -107,6 +107,15 @@ export async function holdRequests(page: Page, url: string): Promise<() => void>
   return release;
 }
 
+/** Breaks the connection of calls that the service has executed, until the returned function is called. */
+export async function loseResponses(page: Page, url: string): Promise<() => Promise<void>> {
+  await page.route(url, async (route) => {
+    await route.fetch();
+    await route.abort();
+  });
+  return () => page.unroute(url);
+}
+
 /** Waits until a control has the focus. */
 export const waitForFocus = (control: Locator): Promise<void> =>
   control.and(control.page().locator("*:focus")).waitFor();

@@ -1,7 +1,8 @@
-import { useState } from "react";
+import { useRef, useState } from "react";
 import { useLocation } from "wouter";
 import {
   ApplicationService,
+  type CreateApplicationRequest,
   CreateApplicationRequestSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { useClient } from "../sign-in/connection.js";
@@ -11,7 +12,7 @@ import { useRefresh } from "../ui/hooks.js";
 import { NotAllowed, Page } from "../ui/page.js";
 import { ApplicationFields } from "./form/application-fields.js";
 import { FormFrame, useApplicationForm } from "./form/application-form.js";
-import { createRequestOf, emptyDraft } from "./form/draft.js";
+import { createRequestOf, type Draft, emptyDraft } from "./form/draft.js";
 import { useShowNewKey } from "./new-key.js";
 
 export default function NewApplicationPage() {
@@ -38,8 +39,16 @@ function NewApplication() {
   const applications = useClient(ApplicationService);
   const showNewKey = useShowNewKey();
   const refresh = useRefresh();
+  const last = useRef<{ readonly draft: Draft; readonly request: CreateApplicationRequest }>(
+    undefined,
+  );
   async function save(): Promise<void> {
-    const application = await applications.createApplication(createRequestOf(form.draft));
+    const { draft } = form;
+    // An expiry in days depends on the time, and a repeated call must be the same.
+    if (last.current?.draft !== draft) {
+      last.current = { draft, request: createRequestOf(draft) };
+    }
+    const application = await applications.createApplication(last.current.request);
     const { id, key = "" } = application;
     setIsSaved(true);
     refresh();

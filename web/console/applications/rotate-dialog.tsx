@@ -22,7 +22,10 @@ interface RotateDialogProps {
 }
 
 /** Replaces the key, with an optional grace period for the current one. */
-export default function RotateDialog({ application, onClose }: RotateDialogProps) {
+export default function RotateDialog(props: RotateDialogProps) {
+  const { onClose } = props;
+  // If the response is lost and the version changes, the same call can still be repeated.
+  const [application] = useState(props.application);
   const { id, name, version: ifMatch } = application;
   const [gracePeriod, setGracePeriod] = useState(defaultGracePeriod);
   const applications = useClient(ApplicationService);
