@@ -7,6 +7,7 @@ import {
   choose,
   chooseAction,
   expectEventually,
+  holdRequests,
   horizontalOverflow,
   keyWorks,
   loseResponses,
@@ -62,6 +63,23 @@ describeInBrowser("console application pages", (browser) => {
     await page.getByText(/^10\.0\.0\.0\/99: /).waitFor();
     await page.getByLabel("Networks").fill("10.0.0.0/8");
     await page.getByText(/^10\.0\.0\.0\/99: /).waitFor({ state: "detached" });
+    expect(faults).toEqual([]);
+  });
+
+  it("shows the errors of the service at the fields until they are fixed", async () => {
+    const opened = await browser.open(`${fixture.server.url}/console/applications/new`);
+    const { page, faults } = opened;
+    const load = await holdRequests(page, "**/validate-*.js");
+    await signIn(opened, fixture.root.key);
+    await button(page, "Create application").click();
+    await page.getByText("Name is required", { exact: true }).waitFor();
+    await page.getByText("Fix the errors above.").waitFor();
+    expect(await page.getByRole("alert").count()).toBe(0);
+    await page.getByLabel("Name", { exact: true }).fill("Fixed");
+    await page.getByRole("combobox", { name: "Direct permissions" }).fill("tokn:read ");
+    await page.getByText("Fix the errors above.").waitFor({ state: "detached" });
+    await page.getByText("Latchkey does not know tokn:read.").waitFor();
+    load();
     expect(faults).toEqual([]);
   });
 

@@ -14,7 +14,7 @@ import {
   useGrantErrors,
 } from "../../validation/field-errors.js";
 import type { FieldErrors } from "../../validation/validate.js";
-import { changedFields, type Draft, type DraftField, fieldName } from "./draft.js";
+import { changedFields, type Draft, type DraftField, emptyDraft, fieldName } from "./draft.js";
 import { expiryErrors } from "./expiry-field.js";
 import { pairErrors } from "./metadata-field.js";
 
@@ -68,9 +68,7 @@ export function FormFrame(props: FormFrameProps) {
   return (
     <form ref={element} className="application-form" noValidate onSubmit={submit}>
       {children}
-      {isShownElsewhere?.(problem) || isExternalIdTaken(problem) ? null : (
-        <Problem error={problem} />
-      )}
+      {isShownElsewhere?.(problem) || isShownAtFields(problem) ? null : <Problem error={problem} />}
       <p role="status" className="field-error">
         {failedSubmits > 0 && hasErrors && "Fix the errors above."}
       </p>
@@ -146,7 +144,9 @@ export function useApplicationForm<Desc extends DescMessage>({
       const names = Object.keys(fields) as DraftField[];
       setDraft({ ...draft, ...fields });
       setTouched(new Set([...touched, ...names]));
-      setServerErrors(without(serverErrors, names.map(fieldName)));
+      const grants = names.includes("permissions") || names.includes("rules");
+      const fixed = [...names.map(fieldName), ...(grants ? [grantsField] : [])];
+      setServerErrors(without(serverErrors, fixed));
     },
     replace: setDraft,
     submit() {
@@ -160,9 +160,21 @@ export function useApplicationForm<Desc extends DescMessage>({
 
 const externalIdTaken: ProblemCode = "external_id_taken";
 
-/** The form shows this error at its field. */
+/** The error of a request without permissions and rules. The permissions show it. */
+const grantsField = "request";
+
+/** Whether the form shows the whole error at its fields. */
+function isShownAtFields(thrown: unknown): boolean {
+  const fields = thrown === undefined ? [] : Object.keys(serverErrorsOf(thrown));
+  const own = [
+    grantsField,
+    ...Object.keys(emptyDraft).map((field) => fieldName(field as DraftField)),
+  ];
+  return fields.length > 0 && fields.every((field) => own.includes(topLevelFieldOf(field)));
+}
+
 function isExternalIdTaken(thrown: unknown): boolean {
-  return thrown !== undefined && problemOf(thrown).code === externalIdTaken;
+  return problemOf(thrown).code === externalIdTaken;
 }
 
 function serverErrorsOf(thrown: unknown): FieldErrors {

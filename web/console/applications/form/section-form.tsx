@@ -124,7 +124,7 @@ interface ErrorsElsewhereProps {
 
 /** Errors of fields that another section shows. An import can create such an application. */
 function ErrorsElsewhere({ form, fields }: ErrorsElsewhereProps) {
-  const own = ["request", ...fields.map(fieldName)];
+  const own = [...(fields.includes("permissions") ? ["request"] : []), ...fields.map(fieldName)];
   const others = Object.entries(form.shown).filter(
     ([path]) => !own.includes(topLevelFieldOf(path)),
   );
