@@ -83,6 +83,19 @@ describeInBrowser("console application pages", (browser) => {
     expect(faults).toEqual([]);
   });
 
+  it("confirms the new application to a key that cannot read it", async () => {
+    const { key } = await createApplication("Creator", ["application:create"]);
+    const opened = await open("/applications/new?type=public", key);
+    const { page } = opened;
+    expect(await page.getByRole("radio", { name: "public" }).isChecked()).toBe(true);
+    await page.getByLabel("Name", { exact: true }).fill("Not shown");
+    await page.getByRole("combobox", { name: "Direct permissions" }).fill("token:read ");
+    await button(page, "Create application").click();
+    await readNewKey(opened);
+    await page.getByText("Not shown is created").waitFor();
+    await page.getByRole("heading", { name: "Overview", level: 1 }).waitFor();
+  });
+
   it("creates and rotates once if a response is lost and the user tries again", async () => {
     const opened = await open("/applications/new");
     const { page } = opened;

@@ -1,7 +1,12 @@
 import { spawn } from "node:child_process";
 import { expect, it } from "@jest/globals";
 import { describeInBrowser } from "../support/browser/browser.js";
-import { accessibilityViolations, button, signIn } from "../support/browser/console.js";
+import {
+  accessibilityViolations,
+  button,
+  signIn,
+  waitForFocus,
+} from "../support/browser/console.js";
 import { killWithParent } from "../support/service/child-process.js";
 import { captureOutput, withTempFolder } from "../support/service/run-latchkey.js";
 import { firstKeyPattern, listeningPattern } from "../support/service/service-process.js";
@@ -52,10 +57,15 @@ describeInBrowser("first minutes", (browser) => {
       const steps = page.getByRole("region", { name: "Getting started" }).getByRole("listitem");
       await steps.filter({ hasText: "See a session" }).getByLabel("Done").waitFor();
       expect(await steps.getByLabel("Done").count()).toBe(1);
+      await steps.getByRole("link", { name: "New private application" }).waitFor();
       await page.getByRole("link", { name: "3 enabled" }).waitFor();
       await page.getByRole("link", { name: "1 public" }).click();
       await page.getByText("1 application").first().waitFor();
       expect(page.url()).toContain("/applications?type=public");
+      await page.getByRole("link", { name: "Overview" }).click();
+      await steps.getByRole("link", { name: "New public application" }).click();
+      await waitForFocus(page.getByRole("textbox", { name: "Name" }));
+      expect(await page.getByRole("radio", { name: "public" }).isChecked()).toBe(true);
       expect(faults).toEqual([]);
     }));
 });

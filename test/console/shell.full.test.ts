@@ -165,7 +165,7 @@ describeInBrowser("console shell", (browser) => {
     await page.keyboard.type("gc");
     await heading("Activity");
     await page.keyboard.type("n");
-    await heading("New application");
+    await waitForFocus(page.getByRole("textbox", { name: "Name" }));
     expect(faults).toEqual([]);
   });
 });

@@ -5,12 +5,15 @@ import {
   type CreateApplicationRequest,
   CreateApplicationRequestSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { home } from "../shell/pages.js";
 import { useClient } from "../sign-in/connection.js";
 import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { ButtonLink } from "../ui/buttons.js";
 import { useRefresh } from "../ui/hooks.js";
 import { NotAllowed, Page } from "../ui/page.js";
-import { ApplicationFields } from "./form/application-fields.js";
+import { useQueryParams } from "../ui/query-params.js";
+import { toast } from "../ui/toast.js";
+import { ApplicationFields, types } from "./form/application-fields.js";
 import { FormFrame, useApplicationForm } from "./form/application-form.js";
 import { createRequestOf, type Draft, emptyDraft } from "./form/draft.js";
 import { useShowNewKey } from "./new-key.js";
@@ -29,8 +32,11 @@ export default function NewApplicationPage() {
 }
 
 function NewApplication() {
+  const { may } = useSignedInKey();
+  const [params] = useQueryParams();
+  const type = types.find((choice) => choice === params.get("type")) ?? emptyDraft.type;
   const form = useApplicationForm({
-    base: emptyDraft,
+    base: { ...emptyDraft, type },
     schema: CreateApplicationRequestSchema,
     requestOf: createRequestOf,
   });
@@ -52,7 +58,14 @@ function NewApplication() {
     const { id, key = "" } = application;
     setIsSaved(true);
     refresh();
-    const onStored = () => navigate(`/applications/${id}`, { replace: true });
+    function onStored(): void {
+      if (may("application:read")) {
+        navigate(`/applications/${id}`, { replace: true });
+      } else {
+        navigate(home, { replace: true });
+        toast({ title: `${application.name} is created` });
+      }
+    }
     showNewKey({ key, application, onStored });
   }
   return (
@@ -61,6 +74,7 @@ function NewApplication() {
       saveLabel="Create application"
       cancel={<ButtonLink href="/applications">Cancel</ButtonLink>}
       isSaved={isSaved}
+      takesFocus
       save={save}
     >
       <ApplicationFields form={form} />

@@ -8,6 +8,7 @@ import {
 import { EventService } from "../../../gen/latchkey/v1/event_service_pb.js";
 import type { Overview } from "../../../gen/latchkey/v1/overview_service_pb.js";
 import { maximumOf } from "../../../src/contract/fields.js";
+import type { ApplicationType } from "../../../src/contract/grants.js";
 import { createGuardSamples, createSamples } from "../../../src/contract/samples/samples.js";
 import { keyHeader } from "../../common/key-header.js";
 import { demoNames, demoPrefix } from "../sessions/try/demo-names.js";
@@ -89,17 +90,14 @@ export function GettingStarted({ own }: GettingStartedProps) {
             <>
               <Step title="Create a private application for your backend" isDone={own.hasPrivate}>
                 Its key authorizes sessions and stays on your servers.
+                {!own.hasPrivate && <NewApplicationLink type="private" />}
               </Step>
               <Step
                 title="Create a public application for your web or mobile app"
                 isDone={own.hasPublic}
               >
                 Its key is public and can open sessions.
-                {may("application:create") && (
-                  <div className="actions">
-                    <ButtonLink href="/applications/new">New application</ButtonLink>
-                  </div>
-                )}
+                {!own.hasPublic && <NewApplicationLink type="public" />}
               </Step>
             </>
           )}
@@ -121,6 +119,15 @@ export function GettingStarted({ own }: GettingStartedProps) {
       </div>
     </Card>
   );
+}
+
+function NewApplicationLink({ type }: { readonly type: ApplicationType }) {
+  const { may } = useSignedInKey();
+  return may("application:create") ? (
+    <div className="actions">
+      <ButtonLink href={`/applications/new?type=${type}`}>New {type} application</ButtonLink>
+    </div>
+  ) : null;
 }
 
 interface StepProps {

@@ -166,7 +166,7 @@ function AccountButton(props: AccountButtonProps) {
   );
 }
 
-/** Moves the focus to the new page, for screen readers. */
+/** Moves the focus to the new page, for screen readers, unless one of its fields takes it. */
 function useFocusOnNavigation() {
   const main = useRef<HTMLElement>(null);
   const [here] = useLocation();
@@ -174,7 +174,9 @@ function useFocusOnNavigation() {
   useEffect(() => {
     if (before.current !== here) {
       before.current = here;
-      main.current?.focus();
+      if (!main.current?.contains(document.activeElement)) {
+        main.current?.focus();
+      }
     }
   }, [here]);
   return main;

@@ -159,7 +159,9 @@ function LinesField(props: DraftTextFieldProps) {
   );
 }
 
-const types = choicesOf(CreateApplicationRequestSchema.field.type) as readonly ApplicationType[];
+export const types = choicesOf(
+  CreateApplicationRequestSchema.field.type,
+) as readonly ApplicationType[];
 
 const typeHints: Readonly<Record<ApplicationType, string>> = {
   private: "For backends that can keep a secret. It can authorize sessions.",

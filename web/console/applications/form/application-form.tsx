@@ -24,7 +24,7 @@ interface FormFrameProps {
   /** A link or a button. */
   readonly cancel: ReactNode;
   readonly isSaved: boolean;
-  /** Whether the first field gets the focus. */
+  /** Whether the first field for text gets the focus. */
   readonly takesFocus?: boolean;
   readonly children: ReactNode;
   save(): Promise<void>;
@@ -61,7 +61,8 @@ export function FormFrame(props: FormFrameProps) {
   }, [failedSubmits]);
   useEffect(() => {
     if (takesFocus) {
-      element.current?.querySelector<HTMLElement>("input, textarea, button")?.focus();
+      const text = "input:not([type=radio], [type=checkbox]), textarea, button";
+      element.current?.querySelector<HTMLElement>(text)?.focus();
     }
   }, [takesFocus]);
   const hasErrors = Object.keys(form.shown).length > 0;
