@@ -148,6 +148,13 @@ describeInBrowser("console access check page", (browser) => {
     await expectEventually(() => sample().innerText(), "**42");
   });
 
+  it("shows no transform of permissions that concern no token", async () => {
+    await page.getByRole("radio", { name: "My own key" }).check();
+    await check("application:read");
+    await decision().getByText("Allowed", { exact: true }).waitFor();
+    expect(await sample().count()).toBe(0);
+  });
+
   it("reports invalid input with the message of the service", async () => {
     await check("token:read", "/a//b/");
     await page
@@ -168,7 +175,7 @@ describeInBrowser("console access check page", (browser) => {
     await page.getByText("The key is refused before its rules are evaluated.").waitFor();
     await expectEventually(() => new URL(page.url()).searchParams.get("application"), id);
     expect((await readOutcomes())[2]).toMatch(/^Decides/);
-    await expectEventually(() => sample().innerText(), "nothing");
+    await expectEventually(() => sample().count(), 0);
   });
 
   it("checks a key with the service and shows the rules of its session and authorizer", async () => {
@@ -229,6 +236,16 @@ describeInBrowser("console access check page", (browser) => {
       "Session\nAllowed (mask)\nby the rule with priority 1\nLimits the result",
       "Authorizer\nAllowed (reveal)\nby the rule with priority 1",
     ]);
+
+    await fixture.api.updateApplication(fixture.root.key, {
+      ...checkout,
+      id: backendApplication.id,
+      rules: [{ ...everywhere, transform: "mask" }],
+    });
+    await pasteKey("");
+    await pasteKey(sessionKey);
+    await limits.getByText("The session and its authorizer both allow the same.").waitFor();
+    expect(await limits.getByText("Limits the result", { exact: true }).count()).toBe(0);
   });
 
   it("checks the address restrictions like the service", async () => {
@@ -302,7 +319,7 @@ describeInBrowser("console access check page", (browser) => {
     await page.setViewportSize({ width: 360, height: 740 });
     await page.getByRole("radio", { name: "My own key" }).check();
     await check("application:read");
-    await decision().getByText("Allowed (mask)").waitFor();
+    await decision().getByText("Allowed", { exact: true }).waitFor();
     expect(await horizontalOverflow(page)).toBe(0);
     expect(await accessibilityViolations(page)).toEqual([]);
     expect(opened.faults).toEqual([]);

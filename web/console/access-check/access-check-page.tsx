@@ -227,14 +227,14 @@ function KeyDecision({ request }: { readonly request: CheckAccessRequest }) {
   }
   return (
     <>
-      <DecisionSummary decision={decision} />
+      <DecisionSummary decision={decision} permission={debounced.permission} />
       {found.missing !== undefined && (
         <p className="hint">
           Your key needs the permission <code>{found.missing}</code> to show the rules.
         </p>
       )}
       <Problem error={found.error} />
-      <SampleToken decision={decision} />
+      <SampleToken decision={decision} permission={debounced.permission} />
     </>
   );
 }

@@ -48,7 +48,7 @@ export function DecisionDetails({ request, subject, actual }: DecisionDetailsPro
   return (
     <>
       <SubjectName subject={subject} />
-      <DecisionSummary decision={decision} />
+      <DecisionSummary decision={decision} permission={permission} />
       <MissingSource reason={decision.reason} request={request} />
       {!actual && <Caveats subject={subject} />}
       <Card label="Evaluation">
@@ -76,7 +76,7 @@ export function DecisionDetails({ request, subject, actual }: DecisionDetailsPro
           </>
         )}
       </Card>
-      <SampleToken decision={decision} />
+      <SampleToken decision={decision} permission={permission} />
     </>
   );
 }
@@ -135,8 +135,13 @@ function Caveats({ subject: { application, authorizer } }: { readonly subject: S
   );
 }
 
+interface DecisionProps {
+  readonly decision: AccessDecision;
+  readonly permission: string;
+}
+
 /** The result, and for a session what each side allows. */
-export function DecisionSummary({ decision }: { readonly decision: AccessDecision }) {
+export function DecisionSummary({ decision, permission }: DecisionProps) {
   const { allowed, decidedBy, detail } = decision;
   const Icon = allowed ? CircleCheck : CircleX;
   return (
@@ -144,21 +149,23 @@ export function DecisionSummary({ decision }: { readonly decision: AccessDecisio
       <Notice role="status" tone={allowed ? "good" : "danger"}>
         <p className="access-check-result">
           <Icon size={16} aria-hidden />
-          <strong>{describeResult(decision)}</strong>
+          <strong>{describeResult(decision, permission)}</strong>
         </p>
         <p>{allowed && decidedBy ? `Decided by ${describeGrant(decidedBy)}.` : detail}</p>
       </Notice>
-      <BothSides decision={decision} />
+      <BothSides decision={decision} permission={permission} />
     </>
   );
 }
 
 /** The decisions by the session and by its authorizer, and the one that limits the result. */
-function BothSides({ decision }: { readonly decision: AccessDecision }) {
+function BothSides({ decision, permission }: DecisionProps) {
   const { bySession, byAuthorizer, limitedBy } = decision;
   if (!bySession || !byAuthorizer) {
     return null;
   }
+  const isEqual =
+    bySession.allowed === byAuthorizer.allowed && bySession.transform === byAuthorizer.transform;
   const sides = [
     { id: "session", name: "Session", by: bySession },
     { id: "authorizer", name: "Authorizer", by: byAuthorizer },
@@ -166,17 +173,19 @@ function BothSides({ decision }: { readonly decision: AccessDecision }) {
   return (
     <Card label="What limits the result">
       <p className="muted">
-        {limitedBy === "authorizer"
-          ? "The application that authorized the session limits it."
-          : "The permissions of the session decide. Its authorizer allows at least as much."}
+        {isEqual
+          ? `The session and its authorizer both ${bySession.allowed ? "allow the same" : "deny it"}.`
+          : limitedBy === "authorizer"
+            ? "The application that authorized the session limits it."
+            : "The permissions of the session decide. Its authorizer allows more."}
       </p>
       <DescriptionList
         items={sides.map(({ id, name, by }) => [
           name,
           <span key={id} className="access-check-side">
-            {describeResult(by)}
+            {describeResult(by, permission)}
             {by.decidedBy && <span className="muted">by {describeGrant(by.decidedBy)}</span>}
-            {id === limitedBy && <Badge tone="accent">Limits the result</Badge>}
+            {!isEqual && id === limitedBy && <Badge tone="accent">Limits the result</Badge>}
           </span>,
         ])}
       />
@@ -184,8 +193,14 @@ function BothSides({ decision }: { readonly decision: AccessDecision }) {
   );
 }
 
-function describeResult({ allowed, transform, reason = "" }: GrantDecision): string {
-  return allowed ? `Allowed (${transform})` : `Denied: ${inWords(reason)}`;
+function describeResult(
+  { allowed, transform, reason = "" }: GrantDecision,
+  permission: string,
+): string {
+  if (!allowed) {
+    return `Denied: ${inWords(reason)}`;
+  }
+  return isOwnPermission(permission) ? "Allowed" : `Allowed (${transform})`;
 }
 
 function describeGrant({ rule, permission }: DecidedBy): string {
@@ -244,12 +259,15 @@ function StepItem({ step, isDeciding, children }: StepItemProps) {
   );
 }
 
-/** Applies the transform of a decision to a sample value. */
-export function SampleToken({ decision }: { readonly decision: AccessDecision }) {
-  const transform = decision.allowed ? decision.transform : undefined;
+/** Applies the transform of a decision to a sample value. Latchkey's own permissions concern no token. */
+export function SampleToken({ decision, permission }: DecisionProps) {
   const [plain, setPlain] = useState("4242 4242 4242 4242");
   const [mask, setMask] = useState("•••• 4242");
-  const shown = transform === undefined ? "" : applyTransform(transform, plain, mask);
+  const { allowed, transform = "" } = decision;
+  if (!allowed || isOwnPermission(permission)) {
+    return null;
+  }
+  const shown = applyTransform(transform, plain, mask);
   return (
     <Card label="Sample">
       <div className="access-check-pair">
@@ -257,8 +275,7 @@ export function SampleToken({ decision }: { readonly decision: AccessDecision })
         <TextField label="Mask" value={mask} onChange={setMask} />
       </div>
       <p className="access-check-shown">
-        {transform === undefined ? "denied" : transform} →{" "}
-        <output>{shown === "" ? "nothing" : <code>{shown}</code>}</output>
+        {transform} → <output>{shown === "" ? "nothing" : <code>{shown}</code>}</output>
       </p>
     </Card>
   );
