@@ -147,7 +147,7 @@ describeInBrowser("console application pages", (browser) => {
     expect(faults).toEqual([]);
   });
 
-  it("warns before the last application that can manage the tenant is disabled or deleted", async () => {
+  it("does not disable or delete the last application that can manage the tenant", async () => {
     const { page, faults } = await open(`/applications/${fixture.root.applicationId}`);
     for (const [action, verb] of [
       ["Disable", "disabled"],
@@ -155,6 +155,9 @@ describeInBrowser("console application pages", (browser) => {
     ]) {
       await chooseAction(page, action as string);
       await page.getByText(`so this one cannot be ${verb}.`).waitFor();
+      expect(await page.getByText("You are signed out").count()).toBe(0);
+      const confirm = page.getByRole("dialog").getByRole("button", { name: action as string });
+      expect(await confirm.isDisabled()).toBe(true);
       await button(page, "Cancel").click();
     }
     expect(faults).toEqual([]);

@@ -28,6 +28,7 @@ interface DeleteDialogProps extends ApplicationDialogProps {
 export function DeleteDialog({ application, onDeleted, onClose }: DeleteDialogProps) {
   const { id, name, version: ifMatch } = application;
   const [typed, setTyped] = useState("");
+  const isLast = useIsLastManager([application]);
   const applications = useClient(ApplicationService);
   const refresh = useRefresh();
   async function remove(): Promise<void> {
@@ -40,7 +41,7 @@ export function DeleteDialog({ application, onDeleted, onClose }: DeleteDialogPr
     <ConfirmDialog
       title={`Delete “${name}”?`}
       confirm="Delete permanently"
-      isBlocked={typed !== name}
+      isBlocked={isLast || typed !== name}
       act={remove}
       onClose={onClose}
     >
@@ -48,9 +49,14 @@ export function DeleteDialog({ application, onDeleted, onClose }: DeleteDialogPr
         Its keys and the sessions that it opened or authorized stop working immediately. This cannot
         be undone. To block it temporarily, disable it instead.
       </p>
-      <OwnKeyNotice id={id} />
-      <LastManagerNotice items={[application]} verb="deleted" />
-      <ConfirmText text={name} typed={typed} onType={setTyped} />
+      {isLast ? (
+        <LastManagerNotice count={1} verb="deleted" />
+      ) : (
+        <>
+          <OwnKeyNotice id={id} />
+          <ConfirmText text={name} typed={typed} onType={setTyped} />
+        </>
+      )}
     </ConfirmDialog>
   );
 }
@@ -87,10 +93,12 @@ export function reportFailure(thrown: unknown): void {
 /** Disables an application. */
 export function DisableDialog({ application, onClose }: ApplicationDialogProps) {
   const setStatus = useSetStatus(application);
+  const isLast = useIsLastManager([application]);
   return (
     <ConfirmDialog
       title={`Disable “${application.name}”?`}
       confirm="Disable"
+      isBlocked={isLast}
       act={() => setStatus("disabled")}
       onClose={onClose}
     >
@@ -98,8 +106,11 @@ export function DisableDialog({ application, onClose }: ApplicationDialogProps) 
         Its keys and the sessions that it opened or authorized are refused until it is enabled
         again.
       </p>
-      <OwnKeyNotice id={application.id} />
-      <LastManagerNotice items={[application]} verb="disabled" />
+      {isLast ? (
+        <LastManagerNotice count={1} verb="disabled" />
+      ) : (
+        <OwnKeyNotice id={application.id} />
+      )}
     </ConfirmDialog>
   );
 }
@@ -116,14 +127,8 @@ export function OwnKeyNotice({ id }: { readonly id: string }) {
   ) : null;
 }
 
-interface LastManagerNoticeProps {
-  /** The applications to change. */
-  readonly items: readonly Application[];
-  readonly verb: "deleted" | "disabled";
-}
-
-/** Warns if nobody could manage the tenant afterwards. The service refuses that. */
-export function LastManagerNotice({ items, verb }: LastManagerNoticeProps) {
+/** Whether nobody could manage the tenant without the items. The service refuses to change them. */
+export function useIsLastManager(items: readonly Application[]): boolean {
   const [permission] = managerPermissions;
   const { data } = useQuery(
     ApplicationService.method.listApplications,
@@ -131,15 +136,27 @@ export function LastManagerNotice({ items, verb }: LastManagerNoticeProps) {
     { enabled: items.some(canManage) },
   );
   const ids = new Set(items.map(({ id }) => id));
-  const isLast =
-    data?.pagination?.next === undefined &&
-    data?.data.filter(canManage).every(({ id }) => ids.has(id));
-  return isLast ? (
+  return (
+    data !== undefined &&
+    data.pagination?.next === undefined &&
+    data.data.filter(canManage).every(({ id }) => ids.has(id))
+  );
+}
+
+interface LastManagerNoticeProps {
+  /** The number of applications to change. */
+  readonly count: number;
+  readonly verb: "deleted" | "disabled";
+}
+
+export function LastManagerNotice({ count, verb }: LastManagerNoticeProps) {
+  return (
     <Notice tone="warning">
       <p>
         At least one enabled application must be able to create and update applications, so{" "}
-        {items.length === 1 ? "this one" : "one of these"} cannot be {verb}.
+        {count === 1 ? "this one" : "one of these"} cannot be {verb}. Create or enable another one
+        first.
       </p>
     </Notice>
-  ) : null;
+  );
 }

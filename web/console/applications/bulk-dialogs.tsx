@@ -14,7 +14,7 @@ import { Notice } from "../ui/display.js";
 import { ConfirmText } from "../ui/fields.js";
 import { useRefresh } from "../ui/hooks.js";
 import { toast } from "../ui/toast.js";
-import { LastManagerNotice, type Status } from "./application-dialogs.js";
+import { LastManagerNotice, type Status, useIsLastManager } from "./application-dialogs.js";
 import {
   defaultGracePeriod,
   GracePeriodField,
@@ -50,12 +50,14 @@ function BulkDisableDialog({ selected, onClose }: ActionDialogProps) {
   const { me } = useSignedInKey();
   const items = selected.filter(({ status }) => status === "enabled");
   const { change, offerUndo } = useStatusChange();
+  const isLast = useIsLastManager(items);
   return (
     <BulkDialog
       title={`Disable ${countOf(items.length, "application")}?`}
       items={items}
       confirm="Disable"
       tone="danger"
+      isBlocked={isLast && items.length === 1}
       done="disabled"
       lastId={me.applicationId}
       act={({ id }) => change("disabled", id)}
@@ -70,7 +72,7 @@ function BulkDisableDialog({ selected, onClose }: ActionDialogProps) {
       </p>
       <Unchanged count={selected.length - items.length} state="disabled" />
       <BulkOwnKeyNotice items={items} />
-      <LastManagerNotice items={items} verb="disabled" />
+      {isLast && <LastManagerNotice count={items.length} verb="disabled" />}
     </BulkDialog>
   );
 }
@@ -197,6 +199,7 @@ function BulkDeleteDialog({ selected, onClose }: ActionDialogProps) {
   const { me } = useSignedInKey();
   const [typed, setTyped] = useState("");
   const applications = useClient(ApplicationService);
+  const isLast = useIsLastManager(selected);
   const phrase = `delete ${selected.length}`;
   return (
     <BulkDialog
@@ -204,7 +207,7 @@ function BulkDeleteDialog({ selected, onClose }: ActionDialogProps) {
       items={selected}
       confirm="Delete permanently"
       tone="danger"
-      isBlocked={typed.trim() !== phrase}
+      isBlocked={typed.trim() !== phrase || (isLast && selected.length === 1)}
       done="deleted"
       lastId={me.applicationId}
       act={async ({ id }) => {
@@ -219,7 +222,7 @@ function BulkDeleteDialog({ selected, onClose }: ActionDialogProps) {
         instead.
       </p>
       <BulkOwnKeyNotice items={selected} />
-      <LastManagerNotice items={selected} verb="deleted" />
+      {isLast && <LastManagerNotice count={selected.length} verb="deleted" />}
       <ConfirmText text={phrase} typed={typed} onType={setTyped} />
     </BulkDialog>
   );
