@@ -46,6 +46,8 @@ describeInBrowser("console session pages", (browser) => {
     await button(page, "Use the session key").click();
     await page.getByText("Refused, as expected: the session is not authorized yet.").waitFor();
     await page.getByText("403 Forbidden").waitFor();
+    const refusal = page.locator("pre", { hasText: '"type": "/docs/errors/permission_denied"' });
+    await refusal.filter({ hasText: '"request_id": "' }).waitFor();
     expect(await page.getByRole("alert").count()).toBe(0);
     expect(await accessibilityViolations(page)).toEqual([]);
 

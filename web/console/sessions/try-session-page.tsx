@@ -97,7 +97,7 @@ function OwnKeysToggle({ demo: { usesOwnKeys }, change }: OwnKeysToggleProps) {
   }
   return (
     <div className="actions">
-      <Button tone="quiet" onClick={() => change({ usesOwnKeys: !usesOwnKeys })}>
+      <Button onClick={() => change({ usesOwnKeys: !usesOwnKeys })}>
         {usesOwnKeys ? "Create demo applications instead" : "Use keys of my own applications"}
       </Button>
     </div>

@@ -12,7 +12,11 @@ import type { Transport } from "@connectrpc/connect";
 import { http } from "../../../../gen/google/api/annotations_pb.js";
 import { statusOf } from "../../../../src/contract/methods.js";
 import { problemOf } from "../../../../src/contract/problem-report.js";
-import { type ProblemCode, problemCatalogue } from "../../../../src/contract/problems.js";
+import {
+  type ProblemCode,
+  problemCatalogue,
+  problemUri,
+} from "../../../../src/contract/problems.js";
 import { json, printValue } from "../../../../src/contract/samples/call.js";
 import { createSamples } from "../../../../src/contract/samples/samples.js";
 import { keyHeader } from "../../../common/key-header.js";
@@ -56,13 +60,15 @@ export async function perform<Input extends DescMessage, Output extends DescMess
     const response = status === 204 ? undefined : toJson(method.output, message, restJson);
     return { exchange: { ...call, status, response }, message };
   } catch (thrown) {
-    const { code, detail } = problemOf(thrown);
+    const { code, detail, requestId } = problemOf(thrown);
     const known = code === undefined ? undefined : problemCatalogue[code as ProblemCode];
     if (code === undefined || !known) {
       throw thrown;
     }
     const { status, title } = known;
-    return { exchange: { ...call, status, response: { title, status, detail, code } } };
+    const problem = { type: problemUri(code), title, status, detail, code };
+    const response = { ...problem, ...(requestId !== undefined && { request_id: requestId }) };
+    return { exchange: { ...call, status, response } };
   }
 }
 
