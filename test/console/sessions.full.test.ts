@@ -237,6 +237,12 @@ describeInBrowser("console session pages", (browser) => {
     await rowOf(page, id).getByRole("button").click();
     await page.getByRole("dialog").getByText(id).waitFor();
     expect(await page.getByRole("button", { name: "Revoke session" }).count()).toBe(0);
+    await page.keyboard.press("Escape");
+    await page.getByRole("link", { name: "Overview" }).click();
+    await page
+      .getByRole("listitem")
+      .filter({ hasText: /^Open sessions\d/ })
+      .waitFor();
     expect(faults).toEqual([]);
   });
 });

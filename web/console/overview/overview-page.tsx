@@ -3,6 +3,7 @@ import { FlaskConical, Plus } from "lucide-react";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { type Overview, OverviewService } from "../../../gen/latchkey/v1/overview_service_pb.js";
+import { SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
 import { expiringDays, unusedDays } from "../../../src/contract/defaults.js";
 import { formatNumber } from "../../common/count.js";
 import { RecentEvents } from "../activity/recent-events.js";
@@ -34,7 +35,14 @@ export default function OverviewPage() {
         </>
       }
     >
-      {may("application:read") ? <Tenant /> : <GettingStarted />}
+      {may("application:read") ? (
+        <Tenant />
+      ) : (
+        <>
+          <GettingStarted />
+          {may("session:read") && <OpenSessions />}
+        </>
+      )}
       <div className="overview-columns">
         <RecentEvents size={8} />
         <ServiceHealth />
@@ -105,17 +113,36 @@ function Counts({ overview: { applications, sessions } }: { readonly overview: O
       >
         {unused === 0 ? "Every application is in use or new." : "Delete what nobody needs."}
       </Count>
-      {sessions && (
-        <Count
-          label="Open sessions"
-          value={sessions.open}
-          isLowerBound={sessions.capped}
-          href="/sessions"
-        >
-          Short-lived keys of browsers and mobile apps.
-        </Count>
-      )}
+      {sessions && <SessionCount count={sessions.open} isLowerBound={sessions.capped} />}
     </ul>
+  );
+}
+
+/** For keys that cannot read the counts of the overview. */
+function OpenSessions() {
+  const { data } = useQuery(
+    SessionService.method.listSessions,
+    { size: 1, includeTotal: true },
+    { refetchInterval },
+  );
+  const count = data?.pagination?.totalItems;
+  return count === undefined ? null : (
+    <ul className="counts" aria-label="Counts">
+      <SessionCount count={count} />
+    </ul>
+  );
+}
+
+interface SessionCountProps {
+  readonly count: number;
+  readonly isLowerBound?: boolean | undefined;
+}
+
+function SessionCount({ count, isLowerBound }: SessionCountProps) {
+  return (
+    <Count label="Open sessions" value={count} isLowerBound={isLowerBound} href="/sessions">
+      Short-lived keys of browsers and mobile apps.
+    </Count>
   );
 }
 
