@@ -160,7 +160,7 @@ describeInBrowser("console list of 10,000 applications", (browser) => {
     await otherTab.page.getByText("0 applications expire within 30 days").waitFor();
     await otherTab.page.getByText("Nothing expires in the next 30 days").waitFor();
     await otherTab.page.getByRole("tab", { name: "Unused" }).click();
-    await otherTab.page.getByText("10,000 applications").waitFor();
+    await otherTab.page.getByText("10,000 applications unused for 90 days").waitFor();
     await expectEventually(() => new URL(otherTab.page.url()).search, "?view=unused");
     expect(await accessibilityViolations(otherTab.page)).toEqual([]);
     await otherTab.page.context().close();

@@ -156,7 +156,7 @@ function ApplicationNotFound() {
         title="There is no application with this ID"
         action={<ButtonLink href="/applications">Go to applications</ButtonLink>}
       >
-        It may have been deleted, or the address is mistyped.
+        It may have expired or been deleted, or the address is mistyped.
       </EmptyState>
     </Page>
   );

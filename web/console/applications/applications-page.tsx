@@ -126,7 +126,7 @@ function Applications({ params, onChange, onClear }: ApplicationsProps) {
 
 function summaryOf(
   { count, stopped }: ApplicationRows,
-  { view, order, expires }: ListParams,
+  { view, order, expires, unused }: ListParams,
   isFiltered: boolean,
 ) {
   if (count === undefined) {
@@ -141,6 +141,9 @@ function summaryOf(
   }
   if (view === "expiring") {
     return `${applications} ${count === 1 ? "expires" : "expire"} within ${expires} days`;
+  }
+  if (view === "unused") {
+    return `${applications} unused for ${unused} days`;
   }
   return order === "expires_at" ? `${applications} with an expiry` : applications;
 }
