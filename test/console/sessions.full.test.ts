@@ -62,7 +62,7 @@ describeInBrowser("console session pages", (browser) => {
     await page.getByText("The session is authorized, and its nonce is used up.").waitFor();
     expect(await card.textContent()).not.toContain("unauthorized");
     await row.getByText("authorized", { exact: true }).waitFor();
-    await row.getByText(/^(1:00|5\d):\d\d$/).waitFor();
+    await row.getByText(/^in (1:00|5\d):\d\d$/).waitFor();
 
     await button(page, "Use the session key again").click();
     await page.getByText("Allowed: the session now has the permissions").waitFor();

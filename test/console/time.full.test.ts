@@ -40,7 +40,7 @@ describeInBrowser("times in the console", (browser) => {
     await page.getByRole("link", { name: "Sessions", exact: true }).click();
     await page
       .getByRole("row", { name })
-      .getByText(/^2:5\d$/)
+      .getByText(/^in 2:5\d$/)
       .waitFor();
     expect(opened.faults).toEqual([]);
   });

@@ -78,7 +78,7 @@ function OpenSessions({ application: { id } }: ApplicationSessionsProps) {
           )}
         </p>
       )}
-      <ul className="entries">
+      <ul className="entries entries-wrap">
         {sessions.map((session) => (
           <SessionLine key={session.id} session={session} />
         ))}
@@ -103,7 +103,7 @@ function SessionLine({ session: { id, state, createdAt, expiresAt } }: SessionLi
         </span>
       </span>
       <span className="hint">
-        <TimeLeft until={expiresAt} />
+        expires <TimeLeft until={expiresAt} />
       </span>
     </li>
   );

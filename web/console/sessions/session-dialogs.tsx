@@ -63,7 +63,7 @@ function SessionDetails({ session }: { readonly session: Session }) {
           ...(authorizedBy === undefined
             ? []
             : [["Authorized by", <ApplicationLink key="by" id={authorizedBy} />] as const]),
-          ["Time left", <TimeLeft key="left" until={session.expiresAt} />],
+          ["Expires", <TimeLeft key="expires" until={session.expiresAt} />],
         ]}
       />
       <h3>Permissions</h3>

@@ -137,7 +137,10 @@ function RevokeSelected({ selected, total, onSelect }: RevokeSelectedProps) {
             }
           }}
         >
-          <p>Their keys and nonces stop working immediately. This cannot be undone.</p>
+          <p>
+            {revoking.length === 1 ? "Its key and nonce" : "Their keys and nonces"} stop working
+            immediately. This cannot be undone.
+          </p>
         </BulkDialog>
       )}
     </>
@@ -157,7 +160,9 @@ const columns: readonly Column<ShownSession>[] = [
   {
     title: "State",
     width: "110px",
-    cell: ({ session }) => <SessionStateBadge state={session.state} />,
+    // The last known state no longer holds.
+    cell: ({ session, endReason }) =>
+      endReason === undefined && <SessionStateBadge state={session.state} />,
   },
   {
     title: "Authorized by",
@@ -175,7 +180,7 @@ const columns: readonly Column<ShownSession>[] = [
     cell: ({ session }) => <TimeAgo at={session.createdAt} />,
   },
   {
-    title: "Time left",
+    title: "Expires",
     width: "236px",
     cell: ({ session, endReason }) =>
       endReason === undefined ? (

@@ -74,7 +74,7 @@ function Time({ at, absent = "never", format }: FormattedTimeProps) {
 /** Below this many seconds the time is highlighted. */
 const urgentSeconds = 30;
 
-/** A countdown. More than a day is shown as an expiry time. */
+/** A countdown, such as `in 2:59`. More than a day is shown as an expiry time. */
 export function TimeLeft({ until }: { readonly until: Timestamp | undefined }) {
   const now = useNow();
   if (!until) {
@@ -93,7 +93,7 @@ export function TimeLeft({ until }: { readonly until: Timestamp | undefined }) {
       title={formatExact(until)}
       data-urgent={seconds <= urgentSeconds}
     >
-      {seconds > 0 ? formatCountdown(seconds) : "expired"}
+      {seconds > 0 ? `in ${formatCountdown(seconds)}` : "expired"}
     </time>
   );
 }

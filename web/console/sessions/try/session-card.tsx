@@ -54,7 +54,7 @@ export function SessionCard({ session, isAuthorized }: SessionCardProps) {
           <DescriptionList
             items={[
               ["State", <SessionStateBadge key="state" state={state} />],
-              ["Time left", <TimeLeft key="left" until={self?.expiresAt ?? session.expiresAt} />],
+              ["Expires", <TimeLeft key="expires" until={self?.expiresAt ?? session.expiresAt} />],
               ["ID", <code key="id">{id}</code>],
             ]}
           />
