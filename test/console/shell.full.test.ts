@@ -137,9 +137,41 @@ describeInBrowser("console shell", (browser) => {
     await page.getByRole("option", { name: "Why?" }).waitFor();
     // No application is shown here.
     await expectEventually(() => page.getByRole("option").count(), 1);
+    for (const [text, option] of [
+      ["docs", "Open the documentation"],
+      ["export", "Activity"],
+      ["expiring soon", "Applications expiring soon"],
+    ] as const) {
+      await search.fill(text);
+      await page.getByRole("option", { name: option }).waitFor();
+    }
     await search.fill("theme dark");
     await page.keyboard.press("Enter");
     await expectEventually(() => colorScheme(page), "dark");
+    expect(faults).toEqual([]);
+  });
+
+  it("edits the application of the page and opens sessions from the palette", async () => {
+    const shop = await fixture.api.createApplication(fixture.root.key, {
+      name: "Edited shop",
+      type: "public",
+      permissions: ["token:read"],
+    });
+    const { id } = await fixture.api.createSession(keyOf(shop));
+    const { page, faults } = await open(`/applications/${shop.id}`);
+    const search = page.getByRole("combobox", { name: "Search" });
+    await page.getByRole("heading", { level: 1, name: "Edited shop" }).waitFor();
+    await page.keyboard.press("Control+k");
+    await search.fill("edit details");
+    await page.getByRole("option", { name: "Edit details: Edited shop" }).waitFor();
+    await page.keyboard.press("Enter");
+    await waitForFocus(page.getByRole("textbox", { name: "Name" }));
+    await page.getByRole("button", { name: "Cancel" }).click();
+
+    await page.keyboard.press("Control+k");
+    await search.fill(id);
+    await page.getByRole("option", { name: "Open the session" }).click();
+    await page.getByRole("dialog", { name: "Session" }).getByText(id).waitFor();
     expect(faults).toEqual([]);
   });
 

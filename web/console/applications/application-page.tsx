@@ -6,6 +6,7 @@ import {
   CircleHelp,
   Copy,
   Ellipsis,
+  Pencil,
   RotateCw,
   SearchX,
   Trash2,
@@ -33,6 +34,7 @@ import { StatusBadge, TypeBadge } from "./application-display.js";
 import { ApplicationKeys } from "./application-keys.js";
 import { Details, Metadata, Permissions, Restrictions } from "./application-sections.js";
 import { ApplicationSessions } from "./application-sessions.js";
+import { type Editing, SectionForm } from "./form/editable-card.js";
 import type { Section } from "./form/section-form.js";
 
 const RotateDialog = lazyDialog(() => import("./rotate-dialog.js"));
@@ -103,7 +105,7 @@ function FoundApplication({ id }: ApplicationPageProps) {
       description={
         application.description && <p className="multiline">{application.description}</p>
       }
-      actions={<Actions application={application} rotate={rotate} open={setDialog} />}
+      actions={<Actions {...sections} rotate={rotate} open={setDialog} />}
     >
       <Problem error={error} />
       <div className="application">
@@ -111,7 +113,7 @@ function FoundApplication({ id }: ApplicationPageProps) {
           <ApplicationKeys
             application={application}
             createButton={
-              <Button icon={RotateCw} aria-busy={rotate.isLoading} onClick={rotate.run}>
+              <Button icon={RotateCw} aria-busy={rotate.isLoading} onClick={() => rotate.run()}>
                 Create a key
               </Button>
             }
@@ -164,22 +166,26 @@ function ApplicationNotFound() {
 
 const parents = [{ label: "Applications", href: "/applications" }];
 
+const editableSections: readonly Section[] = ["Details", "Permissions", "Restrictions", "Metadata"];
+
 type DialogName = "rotate" | "disable" | "delete";
 
 interface ActionsProps {
   readonly application: Application;
+  readonly editing: Editing;
   readonly rotate: ReturnType<typeof useOpen>;
   open(dialog: DialogName): void;
 }
 
 /** The actions that the signed-in key may perform, as buttons, in a menu and in the palette. */
-function Actions({ application, rotate, open }: ActionsProps) {
+function Actions({ application, editing, rotate, open }: ActionsProps) {
   const { id, name } = application;
   const { may } = useSignedInKey();
   const [, navigate] = useLocation();
   const setStatus = useSetStatus(application);
   const isEnabled = application.status === "enabled";
   const mayUpdate = may("application:update");
+  const edit = useOpen(SectionForm, editing.setSection);
   const checkAccess = `/why?application=${id}`;
 
   const changes: readonly MenuAction[] = [
@@ -203,6 +209,13 @@ function Actions({ application, rotate, open }: ActionsProps) {
     [
       { label: "Check access", icon: CircleHelp, onSelect: () => navigate(checkAccess) },
       ...(mayUpdate ? [{ label: "Rotate key", icon: RotateCw, onSelect: rotate.run }] : []),
+      ...(mayUpdate && editing.section === undefined
+        ? editableSections.map((section) => ({
+            label: `Edit ${section.toLowerCase()}`,
+            icon: Pencil,
+            onSelect: () => edit.run(section),
+          }))
+        : []),
       ...changes,
       ...deletion,
     ].map((action) => ({ ...action, label: `${action.label}: ${name}` })),
@@ -214,7 +227,7 @@ function Actions({ application, rotate, open }: ActionsProps) {
         Check access
       </ButtonLink>
       {mayUpdate && (
-        <Button icon={RotateCw} aria-busy={rotate.isLoading} onClick={rotate.run}>
+        <Button icon={RotateCw} aria-busy={rotate.isLoading} onClick={() => rotate.run()}>
           Rotate key
         </Button>
       )}

@@ -53,6 +53,7 @@ const sections: readonly Section[] = [
       {
         path: "/activity",
         label: "Activity",
+        keywords: "audit log events export csv json",
         icon: Activity,
         key: "c",
         needs: "event:read",

@@ -5,13 +5,16 @@ import {
   AppWindow,
   BookOpen,
   Braces,
+  CalendarClock,
   Copy,
   Keyboard,
   LogOut,
   type LucideIcon,
   Plus,
   Search,
+  Sprout,
   SunMoon,
+  Timer,
 } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { useLocation } from "wouter";
@@ -21,8 +24,10 @@ import {
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { maxLengthOf } from "../../../src/contract/fields.js";
 import { problemOf } from "../../../src/contract/problem-report.js";
+import { isId } from "../../../src/lib/uuid-text.js";
 import { chooseTheme, chosenTheme, themes } from "../../common/theme.js";
 import { containsWords } from "../../common/words.js";
+import { shortId } from "../applications/application-display.js";
 import { mayContainAnyKey } from "../applications/application-query.js";
 import { useApplicationSearch } from "../applications/application-search.js";
 import { useSignedInKey } from "../sign-in/signed-in-key.js";
@@ -53,11 +58,16 @@ interface Command {
 export default function Palette({ close, openShortcuts }: PaletteProps) {
   const [text, setText] = useState("");
   const [, navigate] = useLocation();
+  const { may } = useSignedInKey();
+  const id = text.trim();
   const found = useApplicationSearch(text, { size: maxApplications });
   const commands = [
     ...found.applications.map((application) => commandFor(application, navigate)),
     ...(found.isIncomplete && !mayContainAnyKey(text) ? [continueIn(navigate, text)] : []),
     ...matching(useCommands(openShortcuts), text),
+    ...(found.applications.length === 0 && !found.isLoading && isId(id) && may("session:read")
+      ? [commandForSession(id, navigate)]
+      : []),
   ];
   const collection = createListCollection({ items: commands });
 
@@ -175,6 +185,16 @@ function commandFor({ id, name, type }: Application, navigate: (to: string) => v
   };
 }
 
+function commandForSession(id: string, navigate: (to: string) => void): Command {
+  return {
+    value: "session",
+    label: `Open the session ${shortId(id)}`,
+    icon: Timer,
+    group: "Actions",
+    run: () => navigate(`/sessions?session=${id}`),
+  };
+}
+
 /** Opens the list, where a search that stopped can go on. */
 function continueIn(navigate: (to: string) => void, text: string): Command {
   return {
@@ -191,12 +211,18 @@ function useCommands(openShortcuts: () => void): readonly Command[] {
   const [, navigate] = useLocation();
   // An action must not replace an open dialog, which may show a new key.
   const [offered] = useState(() => (document.querySelector("[role=dialog]") ? [] : pageActions()));
-  const action = (label: string, icon: LucideIcon, run: () => void): Command => ({
-    value: label,
+  const action = (
+    label: string,
+    icon: LucideIcon,
+    run: () => void,
+    keywords?: string,
+  ): Command => ({ value: label, label, keywords, icon, group: "Actions", run });
+  const view = (label: string, icon: LucideIcon, path: string): Command => ({
+    value: path,
     label,
     icon,
-    group: "Actions",
-    run,
+    group: "Pages",
+    run: () => navigate(path),
   });
   return [
     ...pagesFor(access).map(
@@ -210,6 +236,12 @@ function useCommands(openShortcuts: () => void): readonly Command[] {
         run: () => navigate(path),
       }),
     ),
+    ...(access.may("application:read")
+      ? [
+          view("Applications expiring soon", CalendarClock, "/applications?view=expiring"),
+          view("Unused applications", Sprout, "/applications?view=unused"),
+        ]
+      : []),
     ...offered.map(({ label, icon, onSelect }) => action(label, icon, onSelect)),
     ...(access.may("application:create")
       ? [action("New application", Plus, () => navigate("/applications/new"))]
@@ -222,8 +254,8 @@ function useCommands(openShortcuts: () => void): readonly Command[] {
     ...themes
       .filter((theme) => theme !== chosenTheme())
       .map((theme) => action(`Theme: ${themeNames[theme]}`, SunMoon, () => chooseTheme(theme))),
-    action("Open the documentation", BookOpen, () => openTab("/docs")),
-    action("Open the API reference", Braces, () => openTab("/docs/api")),
+    action("Open the documentation", BookOpen, () => openTab("/docs"), "docs help"),
+    action("Open the API reference", Braces, () => openTab("/docs/api"), "docs rest"),
     action("Keyboard shortcuts", Keyboard, openShortcuts),
     action("Sign out", LogOut, access.signOut),
   ];

@@ -17,7 +17,7 @@ import { toast } from "./toast.js";
 type AnyComponent = ComponentType<any>;
 
 /** The script of a component. */
-interface LazyScript {
+export interface LazyScript {
   isLoaded(): boolean;
   load(): Promise<unknown>;
 }
@@ -48,10 +48,10 @@ const notLoaded = {
 } as const;
 
 /** Loads a script before `open` is called. If it cannot be loaded, a message says so. */
-export function useOpen(script: LazyScript, open: () => void) {
+export function useOpen<Args extends unknown[]>(script: LazyScript, open: (...args: Args) => void) {
   const [isLoading, setIsLoading] = useState(false);
   /** Undefined after the button is removed. */
-  const latest = useRef<() => void>(undefined);
+  const latest = useRef<(...args: Args) => void>(undefined);
   useEffect(() => {
     latest.current = open;
     return () => {
@@ -59,11 +59,11 @@ export function useOpen(script: LazyScript, open: () => void) {
     };
   });
 
-  async function load(): Promise<void> {
+  async function load(args: Args): Promise<void> {
     setIsLoading(true);
     try {
       await script.load();
-      latest.current?.();
+      latest.current?.(...args);
     } catch {
       if (latest.current) {
         toast(notLoaded);
@@ -73,11 +73,11 @@ export function useOpen(script: LazyScript, open: () => void) {
     }
   }
 
-  function run(): void {
+  function run(...args: Args): void {
     if (script.isLoaded()) {
-      open();
+      open(...args);
     } else if (!isLoading) {
-      void load();
+      void load(args);
     }
   }
 
@@ -92,7 +92,7 @@ interface OpenButtonProps extends Omit<ComponentProps<typeof Button>, "onClick">
 /** A button that shows a lazy component. It keeps the focus until the script is loaded. */
 export function OpenButton({ script, onOpen, ...button }: OpenButtonProps) {
   const { isLoading, run } = useOpen(script, onOpen);
-  return <Button {...button} aria-busy={isLoading} onClick={run} />;
+  return <Button {...button} aria-busy={isLoading} onClick={() => run()} />;
 }
 
 interface LoadOnClickProps {
@@ -114,6 +114,6 @@ export function LoadOnClick({ script, button, popup, children }: LoadOnClickProp
         "aria-haspopup": popup,
         "aria-expanded": false,
         "aria-busy": isLoading || undefined,
-        onClick: run,
+        onClick: () => run(),
       });
 }

@@ -6,7 +6,7 @@ import { Card } from "../../ui/display.js";
 import { lazyComponent, OpenButton } from "../../ui/lazy.js";
 import type { Section } from "./section-form.js";
 
-const SectionForm = lazyComponent(() => import("./section-form.js"));
+export const SectionForm = lazyComponent(() => import("./section-form.js"));
 
 /** The section of the page that is being edited. There is at most one. */
 export interface Editing {

@@ -47,7 +47,7 @@ const sections: Readonly<Record<Section, SectionFields>> = {
   Metadata: { fields: ["metadata"], Fields: MetadataFields },
 };
 
-interface SectionFormProps {
+export interface SectionFormProps {
   readonly label: Section;
   /** The latest version on the service. */
   readonly application: Application;
