@@ -258,6 +258,15 @@ describeInBrowser("console application pages", (browser) => {
     expect(faults).toEqual([]);
   });
 
+  it("shows keys in full beside the details on a laptop", async () => {
+    const { page } = await open(`/applications/${fixture.root.applicationId}`);
+    await page.setViewportSize({ width: 1250, height: 800 });
+    await page.getByRole("row", { name: /current/ }).waitFor();
+    const isOneLine = `document.querySelector(".key-name code").offsetHeight < 30`;
+    expect(await page.evaluate<boolean>(isOneLine)).toBe(true);
+    expect(await horizontalOverflow(page)).toBe(0);
+  });
+
   it("reports a conflicting change from another tab and keeps the input", async () => {
     const { id } = await createApplication("Shared", ["token:read"], "private");
     const mine = await open(`/applications/${id}`);

@@ -48,7 +48,6 @@ export function ApplicationKeys({ application, createButton }: ApplicationKeysPr
     { title: "Last used", width: "112px", cell: ({ lastUsedAt }) => <TimeAgo at={lastUsedAt} /> },
     {
       title: "Expires",
-      width: "236px",
       cell: (key) => <ExpiryTime at={expiryOf(key, application)} />,
     },
     ...(mayUpdate
