@@ -100,9 +100,12 @@ describeInBrowser("console session pages", (browser) => {
     const opened = await open("/sessions/try", key);
     const { page } = opened;
     const creations = "**/latchkey.v1.ApplicationService/CreateApplication";
-    await page.route(creations, (route) =>
-      route.request().postData()?.includes("Demo backend") ? route.abort() : route.continue(),
-    );
+    // The service creates it, but the response is lost.
+    await page.route(creations, async (route) => {
+      const response = await route.fetch();
+      const isBackend = route.request().postData()?.includes("Demo backend");
+      await (isBackend ? route.abort() : route.fulfill({ response }));
+    });
     await button(page, "Create demo applications").click();
     await page.getByRole("alert").waitFor();
     await page.unroute(creations);

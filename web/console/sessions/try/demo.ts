@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { type Timestamp, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import type { AccessRule } from "../../../../gen/latchkey/v1/access_rule_pb.js";
 import { AccessService } from "../../../../gen/latchkey/v1/access_service_pb.js";
@@ -26,6 +26,8 @@ export interface Demo {
   /** Whether the user enters keys of existing applications. */
   readonly usesOwnKeys: boolean;
   readonly applications?: DemoApplications;
+  /** When they expire. The same if their creation is repeated, so that none is created twice. */
+  readonly expiresAt?: Timestamp;
   readonly grant: Grant;
   readonly session?: DemoSession;
   /** Calls with the key of the backend. */
@@ -97,9 +99,12 @@ const lifetimeMs = hourMs;
 
 /** The calls of each step. */
 export const runStep: Readonly<Record<StepId, RunStep>> = {
-  async create({ applications }, { own, may, save }) {
+  async create(
+    { applications, expiresAt = timestampFromMs(serviceNow() + lifetimeMs) },
+    { own, may, save },
+  ) {
     const { createApplication } = ApplicationService.method;
-    const expiresAt = timestampFromMs(serviceNow() + lifetimeMs);
+    save({ expiresAt });
     const exchanges: Exchange[] = [];
     let shop = applications?.shop;
     if (!shop) {
