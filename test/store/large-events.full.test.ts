@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { useLmdbFolder } from "../support/lmdb/folder.js";
 import { useMongo } from "../support/mongo/mongo.js";
-import { uri } from "../support/mongo/uri.js";
+import { longTimeoutUri } from "../support/mongo/uri.js";
 import { bundleScript, useChildren } from "../support/service/child-process.js";
 
 const start = useChildren();
@@ -15,7 +15,7 @@ const heapLimit = 60;
 describe("a process with little memory", () => {
   it.each([
     ["LMDB", () => ["lmdb", folder.path()]],
-    ["MongoDB", () => ["mongo", uri, createDatabase().databaseName]],
+    ["MongoDB", () => ["mongo", longTimeoutUri, createDatabase().databaseName]],
   ])(
     "writes, follows, lists and exports large events in %s",
     async (_, getArguments) => {
