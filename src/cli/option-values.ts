@@ -2,10 +2,10 @@ import { InvalidArgumentError } from "commander";
 import {
   count,
   delay,
+  durationBetween,
   headerName,
   lifetime,
   type Parser,
-  parseDuration,
 } from "../config/parsers.js";
 import { isId } from "../lib/uuid-text.js";
 import { CommandError } from "./errors.js";
@@ -33,15 +33,8 @@ export function parseText<T>(name: string, parse: (text: string) => T, text: str
 export const parseTimeout = optionParser(delay);
 export const parseHeaderName = optionParser(headerName);
 
-/** Parses durations in a range, such as `1s` to `30d`, to milliseconds. */
 export const durationParser = (shortest: string, longest: string, example: string) =>
-  optionParser((text) => {
-    const duration = parseDuration(text);
-    if (duration >= parseDuration(shortest) && duration <= parseDuration(longest)) {
-      return duration;
-    }
-    throw new Error(`must be a duration from ${shortest} to ${longest}, for example ${example}`);
-  });
+  optionParser(durationBetween(shortest, longest, example));
 
 export const wholeNumberParser = (noun: string, min: number, max: number, example: number) =>
   optionParser(count(noun, min, max, example));

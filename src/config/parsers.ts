@@ -64,8 +64,18 @@ function durationUpTo(longest: string, examples: string): Parser<number> {
   };
 }
 
+/** A duration in a range, such as `1s` to `30d`. */
+export const durationBetween =
+  (shortest: string, longest: string, example: string): Parser<number> =>
+  (text) => {
+    const duration = parseDuration(text);
+    return duration >= parseDuration(shortest) && duration <= parseDuration(longest)
+      ? duration
+      : fail(`must be a duration from ${shortest} to ${longest}, for example ${example}`);
+  };
+
 /** A duration in milliseconds, or NaN. */
-export function parseDuration(text: string): number {
+function parseDuration(text: string): number {
   const [, number, unit = "s"] = /^([1-9]\d{0,8})(ms|s|m|h|d)?$/.exec(text) ?? [];
   return Number(number) * (durationUnits[unit] as number);
 }

@@ -6,8 +6,8 @@ import {
   type Principal,
 } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { choicesOf } from "../../../src/contract/fields.js";
+import { day, hour } from "../../../src/lib/time-units.js";
 import { isId } from "../../../src/lib/uuid-text.js";
-import { dayMs, hourMs } from "../../common/units.js";
 import {
   applicationFilter,
   choiceFilter,
@@ -24,10 +24,10 @@ const kinds = choicesOf(ListEventsRequestSchema.field.kind);
 
 /** The time ranges that end now. */
 const ranges = [
-  { value: "1h", label: "Last hour", ms: hourMs },
-  { value: "24h", label: "Last 24 hours", ms: dayMs },
-  { value: "7d", label: "Last 7 days", ms: 7 * dayMs },
-  { value: "30d", label: "Last 30 days", ms: 30 * dayMs },
+  { value: "1h", label: "Last hour", ms: hour },
+  { value: "24h", label: "Last 24 hours", ms: day },
+  { value: "7d", label: "Last 7 days", ms: 7 * day },
+  { value: "30d", label: "Last 30 days", ms: 30 * day },
 ] as const;
 
 const names = ["kind", "last", "target", "actor", "since", "until"] as const;

@@ -4,8 +4,8 @@ import { ListApplicationsRequestSchema } from "../../../gen/latchkey/v1/applicat
 import { expiringDays, unusedDays } from "../../../src/contract/defaults.js";
 import { choicesOf, maximumOf } from "../../../src/contract/fields.js";
 import { mayBeForeignKey, mayContainKey } from "../../../src/contract/key-text.js";
+import { day, minute } from "../../../src/lib/time-units.js";
 import { isId } from "../../../src/lib/uuid-text.js";
-import { dayMs, minuteMs } from "../../common/units.js";
 import { type ChangeParams, useListParams } from "../lists/list-params.js";
 import { serviceNow } from "../ui/service-clock.js";
 
@@ -114,8 +114,8 @@ export type ListRequest = MessageInitShape<typeof ListApplicationsRequestSchema>
 /** Ranges start at the current minute, so that a repeated query is the same. */
 export function toListRequest(params: ListParams): ListRequest {
   const { q, type, status, expires, unused, permission, createdBy, externalId, order } = params;
-  const now = Math.floor(serviceNow() / minuteMs) * minuteMs;
-  const inDays = (days: number) => timestampFromMs(now + days * dayMs);
+  const now = Math.floor(serviceNow() / minute) * minute;
+  const inDays = (days: number) => timestampFromMs(now + days * day);
   return {
     ...(q !== "" && { q }),
     ...(type !== "" && { type }),

@@ -34,7 +34,12 @@ export function connect({ key, onKeyRefused }: ConnectionOptions): Transport {
   return createConnectTransport({
     baseUrl: serviceUrl,
     useHttpGet: false,
-    interceptors: [watchCalls(onKeyRefused), repeatOnce(), retryCalls(), sendKey(options)],
+    interceptors: [
+      watchCalls(onKeyRefused),
+      reuseIdempotencyKeys(),
+      retryCalls(),
+      sendKey(options),
+    ],
   });
 }
 
@@ -42,7 +47,7 @@ export function connect({ key, onKeyRefused }: ConnectionOptions): Transport {
  * Sends the same Idempotency-Key when a failed call is repeated. If the call was executed and only
  * its response was lost, the service returns that response instead of executing it twice.
  */
-function repeatOnce(): Interceptor {
+function reuseIdempotencyKeys(): Interceptor {
   const keys = new Map<string, string>();
   return (next) => async (request) => {
     if (request.stream || !getOption(request.method, replayable)) {

@@ -1,12 +1,12 @@
 import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
 import { useSyncExternalStore } from "react";
-import { dayMs, minuteMs } from "../../common/units.js";
+import { day, minute } from "../../../src/lib/time-units.js";
 import { formatCountdown, formatRelative } from "./duration.js";
 import { serviceNow } from "./service-clock.js";
 
 /** Local time in the format of datetime-local inputs. */
 export function toLocalInput(date: Date): string {
-  const shifted = new Date(date.getTime() - date.getTimezoneOffset() * minuteMs);
+  const shifted = new Date(date.getTime() - date.getTimezoneOffset() * minute);
   return shifted.toISOString().slice(0, 19);
 }
 
@@ -82,7 +82,7 @@ export function TimeLeft({ until }: { readonly until: Timestamp | undefined }) {
   }
   const date = timestampDate(until);
   const left = date.getTime() - now;
-  if (left > dayMs) {
+  if (left > day) {
     return <ExpiryTime at={until} />;
   }
   const seconds = Math.ceil(left / 1_000);

@@ -1,5 +1,5 @@
 import { type Timestamp, timestampDate, timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { dayMs } from "../../../common/units.js";
+import { day } from "../../../../src/lib/time-units.js";
 import { TextField } from "../../ui/fields.js";
 import { RadioGroup } from "../../ui/radio-group.js";
 import { toLocalInput } from "../../ui/time.js";
@@ -57,7 +57,7 @@ function expiryTime({ choice, days, date }: Expiry, now: number): number {
     case "never":
       return Number.POSITIVE_INFINITY;
     case "days":
-      return days === "" ? Number.NaN : now + Number(days) * dayMs;
+      return days === "" ? Number.NaN : now + Number(days) * day;
     case "date":
       return new Date(date).getTime();
   }

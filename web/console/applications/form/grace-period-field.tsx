@@ -3,18 +3,18 @@ import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { useMemo } from "react";
 import { RegenerateApplicationKeyRequestSchema } from "../../../../gen/latchkey/v1/application_service_pb.js";
 import { defaultGracePeriodMs } from "../../../../src/contract/defaults.js";
-import { dayMs, hourMs, minuteMs } from "../../../common/units.js";
+import { day, hour, minute } from "../../../../src/lib/time-units.js";
 import { TextField } from "../../ui/fields.js";
 import { RadioGroup } from "../../ui/radio-group.js";
 import { Select } from "../../ui/select.js";
 import { useFieldErrors } from "../../validation/field-errors.js";
 
-const units = { minutes: minuteMs, hours: hourMs, days: dayMs } as const;
+const units = { minutes: minute, hours: hour, days: day } as const;
 type Unit = keyof typeof units;
 const unitOptions = Object.keys(units).map((unit) => ({ value: unit, label: unit }));
 
 /** Limits the input to what fits a Duration. Validation refuses far shorter ones. */
-const maxDurationMs = 36_500 * dayMs;
+const maxDurationMs = 36_500 * day;
 
 interface Choice {
   readonly value: string;
@@ -24,9 +24,9 @@ interface Choice {
 
 const choices: readonly Choice[] = [
   { value: "none", label: "Revoke all current keys now" },
-  { value: "1h", label: "Valid for 1 more hour", ms: hourMs },
-  { value: "1d", label: "Valid for 1 more day", ms: dayMs },
-  { value: "7d", label: "Valid for 7 more days", ms: 7 * dayMs },
+  { value: "1h", label: "Valid for 1 more hour", ms: hour },
+  { value: "1d", label: "Valid for 1 more day", ms: day },
+  { value: "7d", label: "Valid for 7 more days", ms: 7 * day },
   { value: "custom", label: "Custom grace period" },
 ];
 

@@ -13,7 +13,7 @@ import {
   type CreateSessionResponse,
   SessionService,
 } from "../../../../gen/latchkey/v1/session_service_pb.js";
-import { hourMs, minuteMs } from "../../../common/units.js";
+import { hour, minute } from "../../../../src/lib/time-units.js";
 import { connect } from "../../sign-in/connection.js";
 import { serviceNow } from "../../ui/service-clock.js";
 import { demoNames } from "./demo-names.js";
@@ -95,7 +95,7 @@ export function initialDemo(mayCreate: boolean, may: StepInput["may"]): Demo {
 }
 
 /** They expire after an hour if nobody deletes them. */
-const lifetimeMs = hourMs;
+const lifetimeMs = hour;
 
 /** The calls of each step. */
 export const runStep: Readonly<Record<StepId, RunStep>> = {
@@ -204,7 +204,7 @@ export function authorizeRequestOf({ session, grant }: Demo): AuthorizeSessionRe
     permissions: [...permissions],
     rules: [...rules],
     ...(lifetime !== "" && {
-      expiresAt: timestampFromMs(serviceNow() + Number(lifetime) * minuteMs),
+      expiresAt: timestampFromMs(serviceNow() + Number(lifetime) * minute),
     }),
   });
 }

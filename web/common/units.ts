@@ -1,4 +1,0 @@
-/** Units of time in milliseconds. */
-export const minuteMs = 60_000;
-export const hourMs = 60 * minuteMs;
-export const dayMs = 24 * hourMs;
