@@ -157,6 +157,38 @@ describe("the host and methods of a route", () => {
     expect(isMatch({ path: "/", host }, "/", { host: requested })).toBe(expected);
   });
 
+  it.each([
+    "user@api.example.com",
+    "user:password@api.example.com:443",
+    "api.example.com, shop.example.com",
+    "api.example.com/x",
+    "api.example.com%00",
+    "api example.com",
+    "api..example.com",
+    "api.example.com..",
+    ".api.example.com",
+    ".",
+    "[::1]",
+    "[2001:db8::1]:443",
+    "2001:db8::1",
+    "\u212Aey.example.com",
+    "äpi.example.com",
+  ])("never match the host %j, which an upstream could read as another one", (requested) => {
+    for (const host of [undefined, "api.example.com", "*.example.com", "key.example.com"]) {
+      expect(isMatch({ path: "/", ...(host && { host }) }, "/", { host: requested })).toBe(false);
+    }
+  });
+
+  it("match only hosts that consist of the characters of names", () => {
+    const host = fc.oneof(fc.string(), fc.string({ unit: "binary" }), fc.domain());
+    fc.assert(
+      fc.property(host, (requested) => {
+        const isName = /^[a-z0-9._-]+$/.test(requested.toLowerCase().replace(/:\d*$/, ""));
+        expect(isName || !isMatch({ path: "/" }, "/", { host: requested })).toBe(true);
+      }),
+    );
+  });
+
   it("compare methods as they are", () => {
     const route = { path: "/", methods: ["GET", "PATCH"] };
     const methods = ["GET", "PATCH", "get", "POST", "", "GETX"];
@@ -177,7 +209,7 @@ describe("several routes", () => {
       list.map((route, index) => toRoute({ ...route, permission: `token:route${index}` })),
     );
   const request = fc.record({
-    host: fc.constant(""),
+    host: fc.constant("localhost"),
     method: fc.constantFrom("GET", "POST", "PUT"),
     path: fc
       .array(fc.constantFrom("a", "b", "c"), { maxLength: 3 })

@@ -30,11 +30,11 @@ export function compileRoutes(routes: readonly GatewayRoute[]): MatchRoute {
   });
   return ({ host, method, path }) => {
     const segments = splitPath(path);
+    const hostName = readHost(host);
     // A request that is not described completely could skip a route.
-    if (!segments || host === "" || !/^[A-Z][A-Z-]*$/.test(method)) {
+    if (!segments || hostName === undefined || !/^[A-Z][A-Z-]*$/.test(method)) {
       return undefined;
     }
-    const hostName = host.replace(/:\d*$/, "").replace(/\.$/, "").toLowerCase();
     for (const match of compiled) {
       const requirement = match(hostName, method, segments);
       if (requirement) {
@@ -167,6 +167,16 @@ function compileTemplate(
     }
   }
   return (values) => template.replaceAll(/\{(\w+)\}/g, (_, name) => values[name] as string);
+}
+
+/**
+ * Reads the name of a host, without its port and the dot at the end. Returns
+ * `undefined` for a text that an upstream could read as another host: with user
+ * information, brackets, empty labels or other characters than those of names.
+ */
+function readHost(text: string): string | undefined {
+  const name = text.replace(/:\d*$/, "").replace(/\.$/, "");
+  return /^[a-z0-9_-]+(\.[a-z0-9_-]+)*$/i.test(name) ? name.toLowerCase() : undefined;
 }
 
 /**
