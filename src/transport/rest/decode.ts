@@ -31,6 +31,8 @@ interface MessageDecoder {
 interface DecoderOptions {
   /** Whether unknown fields of the body are ignored instead of refused. */
   readonly ignoresUnknown?: boolean;
+  /** Whether a query parameter without a value is an empty text instead of absent. */
+  readonly keepsEmpty?: boolean;
 }
 
 /** Creates a decoder of REST requests. Throws at startup if a field type is not supported. */
@@ -58,6 +60,8 @@ export function createDecoder(
   const readBody = fieldsReader(hasBody ? otherFields : [], options);
   const readOthers = fieldsReader(hasBody ? boundFields : [...boundFields, ...otherFields], {});
   const queryFields = hasBody ? [] : otherFields;
+  const toJson = (query: URLSearchParams, violations: FieldViolation[]) =>
+    queryToJson(queryFields, valuesByName(query, options.keepsEmpty ?? false), violations);
   const writeMask = createMaskWriter(schema);
   return {
     decode(body, path, query) {
@@ -68,8 +72,7 @@ export function createDecoder(
       const violations: FieldViolation[] = [];
       const message = create(schema);
       readBody(body, message as unknown as Fields, "", violations);
-      const others =
-        query.size > 0 ? { ...path, ...queryToJson(queryFields, query, violations) } : path;
+      const others = query.size > 0 ? { ...path, ...toJson(query, violations) } : path;
       readOthers(others, message as unknown as Fields, "", violations);
       if (violations.length > 0) {
         throw invalidRequest(violations);
@@ -87,14 +90,14 @@ function addViolation(violations: FieldViolation[], field: string, message: stri
   }
 }
 
-/** Converts a query to the JSON of a message. Parameters without a value are ignored. */
+/** Converts a query to the JSON of a message. */
 function queryToJson(
   fields: readonly DescField[],
-  query: URLSearchParams,
+  query: ReadonlyMap<string, readonly string[]>,
   violations: FieldViolation[],
 ): Record<string, unknown> {
   const json: Record<string, unknown> = {};
-  for (const [name, values] of valuesByName(query)) {
+  for (const [name, values] of query) {
     const field = fields.find((field) => field.name === name);
     if (!field) {
       addViolation(violations, name, "is not a parameter of this path");
@@ -109,13 +112,13 @@ function queryToJson(
   return json;
 }
 
-/** The non-empty values of each parameter, in one pass: a query may have thousands. */
-function valuesByName(query: URLSearchParams): Map<string, string[]> {
+/** The values of each parameter, in one pass: a query may have thousands. */
+function valuesByName(query: URLSearchParams, keepsEmpty: boolean): Map<string, string[]> {
   const byName = new Map<string, string[]>();
   for (const [name, value] of query) {
     const values = byName.get(name) ?? [];
     byName.set(name, values);
-    if (value !== "") {
+    if (keepsEmpty || value !== "") {
       values.push(value);
     }
   }

@@ -159,15 +159,18 @@ function createRawWriter({ status }: Binding): ResponseWriter {
 
 function decoderOf({ method, segments, hasBody, format }: Binding): Decode {
   const pathFields = segments.flatMap((segment) => ("field" in segment ? segment.field : []));
+  const isForGateways = accessOf(method).keyHeader !== "";
   const decoder = createDecoder(method.input, pathFields, hasBody, {
     ignoresUnknown: format !== RestFormat.UNSPECIFIED,
+    // A gateway fills in variables. If one is empty, a check without the field would be weaker.
+    keepsEmpty: isForGateways,
   });
   const decode: Decode = ({ query }, fields, body) => {
     const parameters = query === "" ? noQuery : new URLSearchParams(query);
     return decoder.decode(body, fields, parameters);
   };
   // A gateway repeats a few queries. Other clients may search for texts that must not stay in memory.
-  return accessOf(method).keyHeader === "" ? decode : cacheByQuery(decode);
+  return isForGateways ? cacheByQuery(decode) : decode;
 }
 
 /** The total length of the URLs in each of the two cache generations. A query is a slice of its URL. */

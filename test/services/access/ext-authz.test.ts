@@ -277,6 +277,9 @@ describe("a route without context extensions", () => {
     for (const path of ["/admin", "/cards/../admin", "", "*"]) {
       expectDenied(await route({ path }), permissionDenied);
     }
+    for (const host of ["user@localhost", "[::1]:8000", ""]) {
+      expectDenied(await route({ path: "/cards/card-4242", host }), permissionDenied);
+    }
   });
 
   it("ignores forwarded headers of the client", async () => {
@@ -330,6 +333,7 @@ describe("a gateway", () => {
       { "latchkey-permission": "read" },
       { "latchkey-container": "/pci/" },
       { ...needsRead, "latchkey-container": "" },
+      { ...needsRead, "latchkey-token-id": "" },
       { ...needsRead, "latchkey-tokenid": "card-4242" },
     ]) {
       const response = await checkHeaders(withKey(reader.key), { contextExtensions: extensions });

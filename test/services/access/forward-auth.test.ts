@@ -21,6 +21,7 @@ const routes = `
 routes:
   - { path: "/cards/{card}", methods: [GET], permission: "token:read", container: /pci/, token_id: "{card}" }
   - { path: "/cards", host: api.example.com, permission: "token:create" }
+  - { path: "/files/{file...}", permission: "token:read", token_id: "{file}" }
 `;
 
 let folder: string;
@@ -164,6 +165,28 @@ describe("forward auth", () => {
     expect(identityIn(allowed)["x-latchkey-transform"]).toBe("reveal");
     const denied = await forward(key, { query: "permission=token:read&container=/pcix/" });
     expectDenial(denied, 403, "permission_denied");
+  });
+
+  it("refuses an empty container or token id, without which a weaker rule would decide", async () => {
+    const { key } = await create("Redacted", ["token:read"], {
+      rules: [{ priority: 1, container: "/", transform: "redact", permissions: ["token:read"] }],
+    });
+    const inContainer = await forward(key, { query: "permission=token:read&container=/a/" });
+    expect(identityIn(inContainer)["x-latchkey-transform"]).toBe("redact");
+    for (const [query, field] of [
+      ["container=", "container"],
+      ["container", "container"],
+      ["%63ontainer=", "container"],
+      ["container=&container=/a/", "container"],
+      ["token_id=", "token_id"],
+      ["container=/a/&token_id=", "token_id"],
+      ["container=&deny_status=403", "container"],
+    ] as const) {
+      const response = await forward(key, { query: `permission=token:read&${query}` });
+      const { errors } = expectProblem(response, 400, "invalid_request");
+      expect(Object.keys(errors as object)).toEqual([field]);
+      expect(identityIn(response)).toEqual({});
+    }
   });
 
   it("uses deny_status for every denial of a client, and for nothing else", async () => {
@@ -407,10 +430,23 @@ describe("without a permission", () => {
     }
   });
 
-  it("denies a request with an empty permission, even if a route matches", async () => {
+  it("refuses an empty permission, even if a route matches", async () => {
     const headers = byForwarded("/cards/card-4242");
-    const response = await forward(reader.key, { query: "permission=", headers });
-    expectDenial(response, 400, "invalid_request");
+    for (const query of ["permission=", "%70ermission=", "permission"]) {
+      const { errors } = expectProblem(
+        await forward(reader.key, { query, headers }),
+        400,
+        "invalid_request",
+      );
+      expect(errors).toHaveProperty("permission");
+    }
+  });
+
+  it("denies a request whose host is not a plain name, which could skip a route", async () => {
+    for (const host of ["user@shop.example.com", "[::1]:443", "a.example.com, b.example.com"]) {
+      const headers = byForwarded("/cards/card-4242", "GET", host);
+      expectDenial(await route(headers), 403, "permission_denied");
+    }
   });
 
   it("denies a request that no header describes", async () => {
@@ -419,8 +455,10 @@ describe("without a permission", () => {
   });
 
   it("denies a path whose text is not valid as a container or token id", async () => {
-    const long = "x".repeat(600);
-    expectDenial(await route(byForwarded(`/cards/${long}`)), 403, "permission_denied");
+    expect((await route(byForwarded("/files/a"))).status).toBe(200);
+    for (const path of [`/cards/${"x".repeat(600)}`, "/files", "/files/"]) {
+      expectDenial(await route(byForwarded(path)), 403, "permission_denied");
+    }
   });
 
   it("needs GATEWAY_ROUTES", async () => {

@@ -28,13 +28,12 @@ export function createForwardAuthHandlers({
   function toClientRequest(
     { permission, container, tokenId }: ForwardAuthRequest,
     call: Call,
-    url: string,
   ): ClientRequest {
     const requirement = permission === undefined ? undefined : { permission, container, tokenId };
     return {
       key: call.isRepeated("authorization") ? undefined : readPresentedKey(call.header, places),
       requirement,
-      routed: requirement ? undefined : readRouted(call, url),
+      routed: requirement ? undefined : readRouted(call),
       origin: call.header.get("origin") ?? undefined,
       get address() {
         return forwardedAddressOf(call.peer);
@@ -46,7 +45,7 @@ export function createForwardAuthHandlers({
     forwardAuth(request, context) {
       const { caller, call } = callOf(context);
       const status = request.denyStatus === undefined ? undefined : Number(request.denyStatus);
-      const client = toClientRequest(request, call, context.url);
+      const client = toClientRequest(request, call);
       return mapMaybePromise(check(caller, client), (outcome) => {
         if ("denial" in outcome) {
           throw denyClient(outcome.denial, status);
@@ -70,14 +69,8 @@ const families = [
  * ambiguous. The gateway sets one family of headers, each of them once, so others
  * come from the client.
  */
-function readRouted(call: Call, url: string): RoutedRequest | Problem | undefined {
+function readRouted(call: Call): RoutedRequest | Problem | undefined {
   const { header } = call;
-  if (/[?&]permission=(&|$)/.test(url)) {
-    return invalidRequest({
-      field: "permission",
-      message: "is empty: name a permission, or omit it",
-    });
-  }
   const [family, other] = families.filter(({ uri }) => header.get(uri) !== null);
   if (!family) {
     return undefined;
