@@ -1259,7 +1259,7 @@ export const openapi = {
           "Applications"
         ],
         "summary": "Lists or searches the applications of the tenant, newest first by default",
-        "description": "Request pages by number, or by cursor in a large tenant: pass `pagination.next` of the response as `start`.\n\nRequires the permission `application:read`.",
+        "description": "Request pages by number, or by cursor in a large tenant: pass `pagination.next` of the response as `start`. A page of large applications is shorter than requested: its `next` continues after its last application, while the next page number still skips `size` applications per page.\n\nRequires the permission `application:read`.",
         "x-access": "Requires the permission `application:read`.",
         "x-required-permission": "application:read",
         "x-callers": [
@@ -9725,7 +9725,7 @@ export const openapi = {
             "examples": [
               1
             ],
-            "description": "The maximum number of items on a page."
+            "description": "The maximum number of items on a page. A page of large items has fewer."
           },
           "total_pages": {
             "type": "integer",
@@ -9740,7 +9740,7 @@ export const openapi = {
             "examples": [
               "AZjIon8-fB2bWi9ObYwLGo5yGq8"
             ],
-            "description": "The cursor of the next page: pass it as `start`. Absent on the last page."
+            "description": "The cursor that continues after the last item of this page: pass it as `start`. Absent on the last page."
           },
           "incomplete": {
             "type": "boolean",

@@ -25,6 +25,15 @@ export function yieldToEventLoop(): Promise<void> {
   });
 }
 
+/** Milliseconds of a long computation per tick. */
+const sliceMs = 10;
+
+/** Returns a function that returns whether a long computation should yield, because its part took long enough. */
+export function startTimeSlice(): () => boolean {
+  const end = performance.now() + sliceMs;
+  return () => performance.now() >= end;
+}
+
 function resumeNext(): void {
   waiting.shift()?.();
   if (waiting.length > 0) {

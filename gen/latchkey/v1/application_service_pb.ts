@@ -507,7 +507,7 @@ export type Pagination = Message<"latchkey.v1.Pagination"> & {
   pageNumber?: number | undefined;
 
   /**
-   * The maximum number of items on a page.
+   * The maximum number of items on a page. A page of large items has fewer.
    *
    * @generated from field: int32 page_size = 3;
    */
@@ -521,7 +521,8 @@ export type Pagination = Message<"latchkey.v1.Pagination"> & {
   totalPages?: number | undefined;
 
   /**
-   * The cursor of the next page: pass it as `start`. Absent on the last page.
+   * The cursor that continues after the last item of this page: pass it as `start`.
+   * Absent on the last page.
    *
    * @generated from field: optional string next = 5;
    */
@@ -939,7 +940,9 @@ export const ApplicationService: GenService<{
    * Lists or searches the applications of the tenant, newest first by default.
    *
    * Request pages by number, or by cursor in a large tenant: pass
-   * `pagination.next` of the response as `start`.
+   * `pagination.next` of the response as `start`. A page of large applications is
+   * shorter than requested: its `next` continues after its last application, while
+   * the next page number still skips `size` applications per page.
    *
    * @generated from rpc latchkey.v1.ApplicationService.ListApplications
    */

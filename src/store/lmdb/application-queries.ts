@@ -1,13 +1,12 @@
-import { yieldToEventLoop } from "../../lib/event-loop.js";
+import { startTimeSlice, yieldToEventLoop } from "../../lib/event-loop.js";
 import { idFromBytes } from "../../lib/uuid.js";
 import {
   type ApplicationFilter,
   type ApplicationPage,
   type ApplicationStore,
-  compareBy,
+  comparePositions,
   defaultScanLimit,
   foldName,
-  isAfterPosition,
   type ListOrder,
   type ListPosition,
   type ListQuery,
@@ -15,7 +14,7 @@ import {
   matchesFilter,
 } from "../port/applications.js";
 import { type ApplicationRecord, isUnexpired } from "../port/records.js";
-import type { Clock } from "../port/store.js";
+import { type Clock, createPageBudget } from "../port/store.js";
 import { attributeKey, attributePrefix, attributeValue } from "./application-attributes.js";
 import type { ApplicationIndex } from "./application-index.js";
 import type { Environment } from "./environment.js";
@@ -29,6 +28,7 @@ import {
   timeBytes,
   trailingId,
 } from "./row-keys.js";
+import { storedSizeOf } from "./rows.js";
 import type { Tables } from "./tables.js";
 
 /** Rows read per tick of the event loop: few of many rows may match. */
@@ -61,12 +61,13 @@ export function createApplicationSearch(
     const [start, end] = reverse ? [scan.high, scan.low] : [scan.low, scan.high];
     const cursor = last ?? scan.cursor;
     const from = cursor ? { start: cursor, exclusiveStart: true } : { start };
+    const shouldYield = startTimeSlice();
     let visited = 0;
     for (const key of table.getKeys({ ...from, end, reverse, limit: maxRowsPerTick })) {
       if (visit(idFromBytes(trailingId(key)))) {
         return undefined;
       }
-      if (++visited === maxRowsPerTick) {
+      if (++visited === maxRowsPerTick || shouldYield()) {
         return Buffer.from(key);
       }
     }
@@ -108,7 +109,10 @@ export function createApplicationSearch(
     const isPage = "page" in from;
     const total = isPage ? read(() => countByIndex(query)) : undefined;
     const skip = isPage ? (from.page - 1) * size : 0;
-    const isComplete = () => (!isPage || total !== undefined) && items.length > size;
+    const budget = createPageBudget();
+    /** Whether a match follows the page. */
+    let more = false;
+    const isComplete = () => (!isPage || total !== undefined) && more;
     const { scanLimit = defaultScanLimit } = query;
     const maxRows = filter.words ? scanLimit : Number.POSITIVE_INFINITY;
     const items: ApplicationRecord[] = [];
@@ -127,8 +131,11 @@ export function createApplicationSearch(
         isUnexpired(record, clock()) &&
         record.tenantId === tenantId &&
         matchesFilter(record, filter, order);
-      if (isMatch && matched++ >= skip && items.length <= size) {
-        items.push(record);
+      if (isMatch && matched++ >= skip && !more) {
+        more = items.length === size || !budget.tryAdd(storedSizeOf(record));
+        if (!more) {
+          items.push(record);
+        }
       }
       return isComplete();
     };
@@ -140,12 +147,12 @@ export function createApplicationSearch(
       const cursor = last;
       last = read(() => scanBatch(scan, cursor, visit));
     } while (last);
-    const page = { items: items.slice(0, size), more: items.length > size };
+    const page = { items, more };
     if (stoppedAt) {
       return { ...page, stoppedAt };
     }
     // The total was counted in an earlier snapshot. It must not contradict the page.
-    const least = items.length > 0 ? skip + items.length : 0;
+    const least = items.length > 0 ? skip + items.length + (more ? 1 : 0) : 0;
     return isPage ? { ...page, total: Math.max(total ?? matched, least) } : page;
   };
 }
@@ -234,40 +241,81 @@ function newestFirst(
   return backward(byTenant, ownerPrefix(tenantId), key);
 }
 
-/** Lists all applications of a tenant, or some by their ids, page by page, inside `read`. */
+/** Lists all applications of a tenant, page by page, inside `read`. */
 export function createApplicationList(
   records: ApplicationRecords,
   index: ApplicationIndex,
 ): (query: ListQuery, now: number) => ApplicationPage {
-  return (query, now) => (query.ids ? listByIds(query.ids, query, now) : listAll(query, now));
-
-  function listAll({ tenantId, size, from }: ListQuery, now: number): ApplicationPage {
+  return ({ tenantId, size, from }, now) => {
     if ("after" in from) {
-      return pageOf(index.idsAfter(tenantId, from.after, now, size + 1), size);
+      return readPage(records, index.idsAfter(tenantId, from.after, now, size + 1), size);
     }
     const total = index.count(tenantId, now);
     const skip = (from.page - 1) * size;
     const ids = skip < total ? index.idsAtOffset(tenantId, skip, now, size) : [];
-    return { ...pageOf(ids, size), more: skip + size < total, total };
-  }
+    const { items, more } = readPage(records, ids, size);
+    return { items, more: more || skip + size < total, total };
+  };
+}
 
-  function listByIds(ids: readonly string[], query: ListQuery, now: number): ApplicationPage {
-    const { tenantId, filter = {}, order = "newest", size, from } = query;
-    const found = [...new Set(ids)].map((id) => records.find(id));
-    const matching = found
-      .filter((record) => isUnexpired(record, now))
-      .filter((record) => record.tenantId === tenantId && matchesFilter(record, filter, order))
-      .sort(compareBy(order));
-    if ("page" in from) {
-      const items = matching.slice((from.page - 1) * size);
-      return { items: items.slice(0, size), more: items.length > size, total: matching.length };
+/** Lists some applications of a tenant by their ids. */
+export function createListByIds(
+  { read }: Environment,
+  records: ApplicationRecords,
+  clock: Clock,
+): (
+  ids: readonly string[],
+  query: ListQuery,
+  signal: AbortSignal | undefined,
+) => Promise<ApplicationPage> {
+  return async (ids, { tenantId, filter = {}, order = "newest", size, from }, signal) => {
+    const compare = comparePositions(order);
+    const isMatch = (record: ApplicationRecord | undefined): record is ApplicationRecord =>
+      isUnexpired(record, clock()) &&
+      record.tenantId === tenantId &&
+      matchesFilter(record, filter, order);
+    const found: ListPosition[] = [];
+    let shouldYield = startTimeSlice();
+    for (const id of new Set(ids)) {
+      if (shouldYield()) {
+        await yieldToEventLoop();
+        signal?.throwIfAborted();
+        shouldYield = startTimeSlice();
+      }
+      const record = read(() => records.find(id));
+      // Only its position is kept: all records together may be large.
+      if (isMatch(record)) {
+        found.push(listPositionOf(order, record));
+      }
     }
-    const rest = matching.filter((record) => isAfterPosition(record, from, order));
-    return { items: rest.slice(0, size), more: rest.length > size };
-  }
+    found.sort(compare);
+    const isPage = "page" in from;
+    const rest = isPage
+      ? found.slice((from.page - 1) * size)
+      : found.filter((position) => compare(position, from) > 0);
+    const restIds = rest.map(({ after }) => after);
+    const page = read(() => readPage(records, restIds, size));
+    const items = page.items.filter(isMatch);
+    return { ...page, items, ...(isPage && { total: found.length }) };
+  };
+}
 
-  function pageOf(ids: readonly string[], size: number): ApplicationPage {
-    const items = ids.slice(0, size).map((id) => records.find(id) as ApplicationRecord);
-    return { items, more: ids.length > size };
+/** Reads up to `size` records, fewer if they are large. */
+function readPage(
+  records: ApplicationRecords,
+  ids: readonly string[],
+  size: number,
+): Pick<ApplicationPage, "items" | "more"> {
+  const budget = createPageBudget();
+  const items: ApplicationRecord[] = [];
+  for (const id of ids.slice(0, size)) {
+    const record = records.find(id);
+    if (record) {
+      if (!budget.tryAdd(storedSizeOf(record))) {
+        return { items, more: true };
+      }
+      items.push(record);
+    }
   }
+  return { items, more: ids.length > size };
 }

@@ -15,7 +15,11 @@ import {
 } from "../port/records.js";
 import type { Clock } from "../port/store.js";
 import type { ApplicationIndex, ExpirationIndex, ForeignKeyIndex } from "./application-index.js";
-import { createApplicationList, createApplicationSearch } from "./application-queries.js";
+import {
+  createApplicationList,
+  createApplicationSearch,
+  createListByIds,
+} from "./application-queries.js";
 import type { ChangeWriter } from "./change-writer.js";
 import { type Environment, Refused, refuseOnThrow } from "./environment.js";
 import type { ApplicationRecords } from "./records.js";
@@ -48,6 +52,7 @@ export function createApplicationStore({
 }: ApplicationStoreParts): ApplicationStore {
   const { read, write } = environment;
   const list = createApplicationList(records, index);
+  const listByIds = createListByIds(environment, records, clock);
   const search = createApplicationSearch(environment, records, clock);
 
   function findInTenant(tenantId: string, id: string, now: number): ApplicationRecord | undefined {
@@ -129,19 +134,21 @@ export function createApplicationStore({
 
     async list(query, signal) {
       signal?.throwIfAborted();
-      const { tenantId, filter, order = "newest" } = query;
+      const { tenantId, filter, order = "newest", ids } = query;
       const { externalId, keyId } = filter ?? {};
-      if ((externalId ?? keyId) !== undefined && !query.ids) {
-        return read(() => {
-          const ids =
-            externalId === undefined
-              ? index.idsBy("keyId", tenantId, keyId as string)
-              : index.idsBy("externalId", tenantId, externalId);
-          return list({ ...query, ids }, clock());
-        });
+      if (ids) {
+        return listByIds(ids, query, signal);
+      }
+      if ((externalId ?? keyId) !== undefined) {
+        const owners = read(() =>
+          externalId === undefined
+            ? index.idsBy("keyId", tenantId, keyId as string)
+            : index.idsBy("externalId", tenantId, externalId),
+        );
+        return listByIds(owners, query, signal);
       }
       const isSearch = filter !== undefined || order !== "newest";
-      return isSearch && !query.ids ? search(query, signal) : read(() => list(query, clock()));
+      return isSearch ? search(query, signal) : read(() => list(query, clock()));
     },
 
     async update(tenantId, id, change, context) {

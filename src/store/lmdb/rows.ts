@@ -239,6 +239,11 @@ abstract class StoredRecord<Fields extends object> {
     this.#fields = fields;
   }
 
+  /** In bytes. */
+  get storedSize(): number {
+    return this.row.length;
+  }
+
   /** The decoded message. */
   get fields(): Fields {
     this.#fields ??= this.decode(this.row.subarray(this.messageStart));
@@ -266,6 +271,11 @@ abstract class StoredRecord<Fields extends object> {
   }
 
   protected abstract decode(message: Buffer): Fields;
+}
+
+/** The stored size of a record in bytes. Does not decode it. */
+export function storedSizeOf(record: ApplicationRecord | SessionRecord): number {
+  return (record as unknown as StoredRecord<object>).storedSize;
 }
 
 const applicationPermissions = ApplicationRecordSchema.field.permissions;

@@ -1,5 +1,5 @@
 import { timingSafeEqual } from "node:crypto";
-import { yieldToEventLoop } from "../../lib/event-loop.js";
+import { startTimeSlice, yieldToEventLoop } from "../../lib/event-loop.js";
 import { SessionQuotaReached } from "../port/errors.js";
 import {
   type ApplicationRecord,
@@ -16,10 +16,11 @@ import {
   type SessionStore,
   withApplications,
 } from "../port/sessions.js";
-import type { Clock } from "../port/store.js";
+import { type Clock, createPageBudget, type PageBudget } from "../port/store.js";
 import type { ChangeWriter } from "./change-writer.js";
 import { type Environment, Refused, refuseOnThrow } from "./environment.js";
 import type { ApplicationRecords, SessionRecords } from "./records.js";
+import { storedSizeOf } from "./rows.js";
 import type { SessionIndex } from "./session-index.js";
 
 interface SessionStoreParts {
@@ -148,6 +149,7 @@ export function createSessionStore({
       let rows = 0;
       const countBatch = (after: string | undefined): string | undefined => {
         const now = clock();
+        const shouldYield = startTimeSlice();
         for (const id of index.idsAfter(filter, after)) {
           if (++rows > limit) {
             return undefined;
@@ -155,7 +157,7 @@ export function createSessionStore({
           if (isSessionValid(findMatch(sessions.find(id), filter, find), now)) {
             open++;
           }
-          if (rows % maxRowsPerTick === 0) {
+          if (rows % maxRowsPerTick === 0 || shouldYield()) {
             return id;
           }
         }
@@ -223,6 +225,14 @@ function createCachedFind(
   };
 }
 
+/** A page that is being read. */
+interface OpenPage {
+  readonly items: SessionWithApplication[];
+  readonly budget: PageBudget;
+  /** Whether a match follows the page. */
+  more: boolean;
+}
+
 /** Lists sessions page by page. Validity is checked row by row. */
 function createSessionList(
   { read }: Environment,
@@ -231,20 +241,23 @@ function createSessionList(
   index: SessionIndex,
   clock: Clock,
 ): SessionStore["list"] {
-  /** Adds matches until there is one more than a page. Returns the id to continue after, if any. */
-  function readBatch(query: SessionQuery, id: string | undefined, items: SessionWithApplication[]) {
+  /** Adds matches until the page is full. Returns the id to continue after, if it is not. */
+  function readBatch(query: SessionQuery, id: string | undefined, page: OpenPage) {
+    const { items, budget } = page;
     const find = createCachedFind(applications);
     const now = clock();
+    const shouldYield = startTimeSlice();
     let read = 0;
     for (const next of index.idsAfter(query, id)) {
       const found = findMatch(sessions.find(next), query, find);
       if (found && isSessionValid(found, now)) {
+        page.more = items.length === query.size || !budget.tryAdd(storedSizeOf(found.session));
+        if (page.more) {
+          return undefined;
+        }
         items.push(found);
       }
-      if (items.length > query.size) {
-        return undefined;
-      }
-      if (++read === maxRowsPerTick) {
+      if (++read === maxRowsPerTick || shouldYield()) {
         return next;
       }
     }
@@ -252,15 +265,15 @@ function createSessionList(
   }
 
   return async (query, signal) => {
-    const items: SessionWithApplication[] = [];
+    const page: OpenPage = { items: [], budget: createPageBudget(), more: false };
     let id = query.after;
     do {
       await yieldToEventLoop();
       signal?.throwIfAborted();
       const after = id;
-      id = read(() => readBatch(query, after, items));
+      id = read(() => readBatch(query, after, page));
     } while (id !== undefined);
-    return { items: items.slice(0, query.size), more: items.length > query.size };
+    return { items: page.items, more: page.more };
   };
 }
 

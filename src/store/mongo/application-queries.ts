@@ -1,5 +1,5 @@
-import type { ClientSession, Collection, Document, Sort } from "mongodb";
-import { yieldToEventLoop } from "../../lib/event-loop.js";
+import { BSON, type ClientSession, type Collection, type Document, type Sort } from "mongodb";
+import { startTimeSlice, yieldToEventLoop } from "../../lib/event-loop.js";
 import {
   type ApplicationFilter,
   type ApplicationPage,
@@ -13,6 +13,7 @@ import {
   listPositionOf,
 } from "../port/applications.js";
 import type { ApplicationRecord } from "../port/records.js";
+import { createPageBudget } from "../port/store.js";
 import { byExpiry, byManager, byTenant, managerFilter, searchIndexes } from "./collections.js";
 import type { FreshRead } from "./connect.js";
 import {
@@ -24,6 +25,7 @@ import {
   uuid,
 } from "./documents.js";
 import { callDriver, limitsOf } from "./driver-call.js";
+import { pageOptions, readPage } from "./read-page.js";
 
 interface ApplicationList {
   readonly documents: Collection<ApplicationDocument>;
@@ -45,14 +47,16 @@ export async function listApplications(
   const { size, from, order = "newest" } = query;
   const skip = "page" in from ? (from.page - 1) * size : 0;
   const filter = { ...toFilter(query), ...notExpired(time) };
-  const options = { sort: sorts[order], skip, limit: size + 1, hint: indexFor(query) };
-  const found = await callDriver(() =>
-    documents
-      .find(filter, { ...options, signal, ...limitsOf(documents), ...freshRead() })
-      .toArray(),
-  );
-  const items = found.slice(0, size).map(toApplication);
-  const more = found.length > size;
+  const found = documents.find<Uint8Array>(filter, {
+    sort: sorts[order],
+    skip,
+    hint: indexFor(query),
+    signal,
+    ...pageOptions(size),
+    ...limitsOf(documents),
+    ...freshRead(),
+  });
+  const { items, more } = await callDriver(() => readPage(found, size, decodeApplication));
   if (!("page" in from)) {
     return { items, more };
   }
@@ -64,6 +68,10 @@ export async function listApplications(
   }
   const total = await count(list, query, signal);
   return { items, more, total: more ? Math.max(total, reached + 1) : Math.min(total, skip) };
+}
+
+function decodeApplication(bytes: Uint8Array): ApplicationRecord {
+  return toApplication(BSON.deserialize(bytes) as ApplicationDocument);
 }
 
 /** Counts in the index. Reads only expired documents that are not deleted yet, which are few. */
@@ -86,7 +94,7 @@ async function count(
   return Math.max(stored - expired, 0);
 }
 
-/** The fields of each application that a search for words reads: its texts and its position in every order. */
+/** What a search for words reads of each application: its texts, its position in every order, and its size. */
 const searched = {
   name: 1,
   description: 1,
@@ -94,10 +102,10 @@ const searched = {
   expires_at: 1,
   created_at: 1,
   last_used_at: 1,
+  size: { $bsonSize: "$$ROOT" },
 } as const;
 
-/** Rows compared per tick of the event loop. */
-const maxRowsPerTick = 250;
+type SearchedDocument = ApplicationDocument & { readonly size: number };
 
 /**
  * Searches for words up to the scan limit. They are compared here, because
@@ -113,13 +121,16 @@ async function searchApplications(
   const isPage = "page" in from;
   const skip = isPage ? (from.page - 1) * size : 0;
   const readOptions = { signal, ...limitsOf(documents), ...freshRead() };
+  const budget = createPageBudget();
   const found: ApplicationRecord[] = [];
+  /** Whether a match follows the page. */
+  let more = false;
   let rows = 0;
   let matched = 0;
   let lastRead: ApplicationRecord | undefined;
   let stoppedAt: ListPosition | undefined;
   await callDriver(async () => {
-    const cursor = documents.find(
+    const cursor = documents.find<SearchedDocument>(
       { ...toFilter(query), ...notExpired(time) },
       {
         sort: sorts[order],
@@ -130,30 +141,35 @@ async function searchApplications(
         ...readOptions,
       },
     );
+    let shouldYield = startTimeSlice();
     for await (const document of cursor) {
       if (rows++ === scanLimit && lastRead) {
         stoppedAt = listPositionOf(order, lastRead);
         break;
       }
-      if (rows % maxRowsPerTick === 0) {
+      if (shouldYield()) {
         await yieldToEventLoop();
         signal?.throwIfAborted();
+        shouldYield = startTimeSlice();
       }
       lastRead = toApplication(document);
-      if (hasWords(lastRead, words) && matched++ >= skip && found.length <= size) {
-        found.push(lastRead);
+      if (hasWords(lastRead, words) && matched++ >= skip && !more) {
+        more = found.length === size || !budget.tryAdd(document.size);
+        if (!more) {
+          found.push(lastRead);
+        }
       }
-      if (!isPage && found.length > size) {
+      if (!isPage && more) {
         break;
       }
     }
   });
-  const ids = found.slice(0, size).map(({ id }) => uuid(id));
+  const ids = found.map(({ id }) => uuid(id));
   const complete = await callDriver(() =>
     documents.find({ _id: { $in: ids } }, readOptions).toArray(),
   );
   const items = complete.map(toApplication).sort(compareBy(order));
-  const page = { items, more: found.length > size };
+  const page = { items, more };
   if (stoppedAt) {
     return { ...page, stoppedAt };
   }

@@ -1,12 +1,13 @@
 import type { Collection, Document, FindOptions } from "mongodb";
-import type { EventPage, EventQuery, EventRange, EventRecord, EventStore } from "../port/events.js";
-import { type Clock, createPageBudget } from "../port/store.js";
+import type { EventQuery, EventRange, EventStore } from "../port/events.js";
+import type { Clock } from "../port/store.js";
 import { byTenant, byTenantAndActor, byTenantAndTarget } from "./collections.js";
 import type { FreshRead } from "./connect.js";
 import { fromUuid, type Time, uuid } from "./documents.js";
 import { callDriver, limitsOf } from "./driver-call.js";
 import { decodeEvent, type EventDocument, firstIdAt } from "./event-documents.js";
 import { createExpirationEvents, type ExpirationEventsOptions } from "./expirations.js";
+import { pageOptions, readPage } from "./read-page.js";
 
 interface EventListOptions {
   readonly documents: Collection<EventDocument>;
@@ -20,9 +21,6 @@ interface EventListOptions {
 
 /** The tolerated difference between the clocks of instances and database, in milliseconds. */
 const maxClockSkew = 10 * 60_000;
-
-/** Events per response of the server, which is at most 16 MB. */
-const batchSize = 32;
 
 /** The maximum number of events that a page reads, if no index contains the entire filter. */
 const maxCandidates = 10_000;
@@ -52,14 +50,9 @@ export function createEventList(
       : await findNth(documents, { ...indexed, _id }, candidates, common);
     const range = last === undefined ? _id : { ..._id, $gte: uuid(last) };
     const filter = { ...indexed, _id: range, ...others, ...times };
-    const found = documents.find<Uint8Array>(filter, {
-      ...common,
-      limit: size + 1,
-      batchSize,
-      raw: true,
-    });
-    const page = await callDriver(() => readPage(found, size));
-    return page.next === undefined && last !== undefined ? { ...page, next: last } : page;
+    const found = documents.find<Uint8Array>(filter, { ...common, ...pageOptions(size) });
+    const { items, more } = await callDriver(() => readPage(found, size, decodeEvent));
+    return { items, next: more ? items.at(-1)?.id : last };
   };
 }
 
@@ -90,19 +83,6 @@ async function findNth(
   const nth = { ...options, sort: { _id: -1 }, projection: { _id: 1 }, skip: n - 1 } as const;
   const found = await callDriver(() => documents.findOne(filter, nth));
   return found ? fromUuid(found._id) : undefined;
-}
-
-/** Large events shorten the page. */
-async function readPage(found: AsyncIterable<Uint8Array>, size: number): Promise<EventPage> {
-  const budget = createPageBudget();
-  const items: EventRecord[] = [];
-  for await (const document of found) {
-    if (items.length === size || !budget.tryAdd(document.length)) {
-      return { items, next: items.at(-1)?.id };
-    }
-    items.push(decodeEvent(document));
-  }
-  return { items };
 }
 
 interface IndexedFilter {

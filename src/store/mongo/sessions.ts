@@ -1,4 +1,4 @@
-import type { Binary, ClientSession, Collection, Document } from "mongodb";
+import { type Binary, BSON, type ClientSession, type Collection, type Document } from "mongodb";
 import { isId } from "../../lib/uuid-text.js";
 import type { ApplicationStore } from "../port/applications.js";
 import { ChangeCanceled, StoreUnavailable } from "../port/errors.js";
@@ -18,7 +18,7 @@ import {
   type SessionStore,
   withApplications,
 } from "../port/sessions.js";
-import type { Store } from "../port/store.js";
+import { createPageBudget, type Store } from "../port/store.js";
 import { type ChangeWork, type ChangeWriter, maxCallerAge } from "./change-writer.js";
 import { byApplication, byAuthorizer, byTenant } from "./collections.js";
 import type { FreshRead } from "./connect.js";
@@ -35,6 +35,7 @@ import {
 } from "./documents.js";
 import { callDriver, insert, limitsOf } from "./driver-call.js";
 import { createLookup } from "./lookup.js";
+import { pageOptions, readPage } from "./read-page.js";
 import { revokedSessions } from "./session-cleanup.js";
 import { createSessionQuotas } from "./session-quotas.js";
 
@@ -230,7 +231,7 @@ async function withValidApplications(
 /** The minimum batch size of further reads, after a read with revoked sessions. */
 const minLaterBatch = 100;
 
-/** The maximum number of reads for one page. */
+/** The maximum number of reads for one page. A read ends early at large sessions. */
 const maxReads = 100;
 
 interface SessionList {
@@ -254,26 +255,38 @@ async function listSessions(
   const { size } = query;
   const hint = indexFor(query);
   const items: SessionWithApplication[] = [];
+  const budget = createPageBudget();
   const revoked: Document[] = [];
   let { after } = query;
   for (let reads = 0; reads < maxReads; reads++) {
     const limit = reads === 0 ? size + 1 : Math.max(size + 1, minLaterBatch);
     const filter = { ...toFilter({ ...query, after }, revoked), ...notExpired(time) };
-    const options = {
+    const found = documents.find<Uint8Array>(filter, {
       sort: { _id: -1 },
-      limit,
       hint,
       signal,
+      ...pageOptions(limit),
       ...limitsOf(documents),
       ...freshRead(),
-    } as const;
-    const found = await callDriver(() => documents.find(filter, options).toArray());
-    const sessions = found.map(toSession);
-    items.push(...(await removeRevoked(list.applications, sessions, revoked)));
-    if (items.length > size || found.length < limit) {
-      return { items: items.slice(0, size), more: items.length > size };
+    });
+    const sizes = new Map<string, number>();
+    const read = await callDriver(() =>
+      readPage(found, limit, (document) => {
+        const session = toSession(BSON.deserialize(document) as SessionDocument);
+        sizes.set(session.id, document.length);
+        return session;
+      }),
+    );
+    for (const valid of await removeRevoked(list.applications, read.items, revoked)) {
+      if (items.length === size || !budget.tryAdd(sizes.get(valid.session.id) as number)) {
+        return { items, more: true };
+      }
+      items.push(valid);
     }
-    after = sessions.at(-1)?.id;
+    if (!read.more) {
+      return { items, more: false };
+    }
+    after = read.items.at(-1)?.id;
   }
   if (items.length === 0) {
     throw new StoreUnavailable("Too many revoked sessions are waiting for cleanup.");

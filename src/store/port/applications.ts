@@ -1,4 +1,4 @@
-import { type ApplicationType, canManage, heldPermissions } from "../../contract/grants.js";
+import { type ApplicationType, canManage, holds } from "../../contract/grants.js";
 import type { MaybePromise } from "../../lib/async.js";
 import type { ChangeContext } from "./change-context.js";
 import type { ExternalIdTaken } from "./errors.js";
@@ -122,6 +122,7 @@ export interface ListPosition {
 }
 
 export interface ApplicationPage {
+  /** Fewer than requested if they are large. The position of a page by number does not depend on that. */
   readonly items: readonly ApplicationRecord[];
   /** Whether more items follow the last one. */
   readonly more: boolean;
@@ -212,35 +213,30 @@ export function matchesFilter(
     (expiresBefore === undefined || expiry < expiresBefore) &&
     (lastUsedBefore === undefined || lastUseOf(record) < lastUsedBefore) &&
     (namePrefix === undefined || foldName(record.name).startsWith(foldName(namePrefix))) &&
-    (permission === undefined || heldPermissions(record).includes(permission)) &&
+    (permission === undefined || holds(record, permission)) &&
     (words === undefined || hasWords(record, words))
   );
 }
 
-/** Compares applications in an order. Texts compare by their bytes, as in the engines. */
+/** Compares applications in an order. */
 export function compareBy(
   order: ListOrder,
 ): (one: ApplicationRecord, other: ApplicationRecord) => number {
+  const compare = comparePositions(order);
+  return (one, other) => compare(listPositionOf(order, one), listPositionOf(order, other));
+}
+
+/** Compares positions in an order. Texts compare by their bytes, as in the engines. */
+export function comparePositions(
+  order: ListOrder,
+): (one: ListPosition, other: ListPosition) => number {
   return (one, other) => {
-    const byId = one.id < other.id ? -1 : 1;
+    const byId = Number(one.after > other.after) - Number(one.after < other.after);
     if (order === "newest") {
       return -byId;
     }
-    return compareValues(orderValue(order, one), orderValue(order, other)) || byId;
+    return compareValues(one.value ?? "", other.value ?? "") || byId;
   };
-}
-
-/** Whether an application follows a position in an order. */
-export function isAfterPosition(
-  record: ApplicationRecord,
-  position: ListPosition,
-  order: ListOrder,
-): boolean {
-  if (order === "newest") {
-    return record.id < position.after;
-  }
-  const compared = compareValues(orderValue(order, record), position.value ?? "");
-  return compared > 0 || (compared === 0 && record.id > position.after);
 }
 
 function compareValues(one: string | number, other: string | number): number {

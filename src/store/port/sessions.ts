@@ -84,6 +84,7 @@ export interface SessionQuery extends SessionFilter {
 }
 
 export interface SessionPage {
+  /** Fewer than requested if they are large. */
   readonly items: readonly SessionWithApplication[];
   /** Whether more items follow the last one. */
   readonly more: boolean;

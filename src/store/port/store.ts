@@ -83,8 +83,8 @@ export type Clock = () => number;
  */
 const maxPageBytes = 1024 * 1024;
 
-/** Limits the size of one page. */
-interface PageBudget {
+/** Limits the size of one page. An item that does not fit is on the next page. */
+export interface PageBudget {
   /** Whether an item still fits. The first always does. */
   tryAdd(size: number): boolean;
 }

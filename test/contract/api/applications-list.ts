@@ -3,7 +3,7 @@ import { ListApplicationsResponseSchema } from "../../../gen/latchkey/v1/applica
 import type { BootstrapResult } from "../../../src/bootstrap.js";
 import { newId } from "../../../src/lib/uuid.js";
 import { expectValid } from "./assertions.js";
-import { type ApiSubject, createKeyFixtures, tokenRead } from "./fixtures.js";
+import { type ApiSubject, containerRule, createKeyFixtures, tokenRead } from "./fixtures.js";
 
 export function describeListApplications(subject: ApiSubject): void {
   const { server, api, expectRefused } = subject;
@@ -62,6 +62,33 @@ export function describeListApplications(subject: ApiSubject): void {
         expect(page.pagination?.totalItems).toBeUndefined();
       }
       expect(collected).toEqual(ids);
+    });
+
+    it("returns large applications few at a time, to continue by cursor", async () => {
+      const root = await server().createTenant();
+      // Together over the limit of a page, each within the limits of an application.
+      const rules = Array.from({ length: 100 }, (_, index) => ({
+        ...containerRule,
+        description: `${index} ${"x".repeat(430)}`,
+      }));
+      const ids = [root.applicationId];
+      for (let count = 0; count < 30; count++) {
+        server().clock.advance(1);
+        const request = { name: `app ${count}`, type: "private", rules };
+        ids.unshift((await api().createApplication(root.key, request)).id);
+      }
+      const idsOf = ({ data }: { readonly data: readonly { readonly id: string }[] }) =>
+        data.map(({ id }) => id);
+      const first = await api().listApplications(root.key, { page: 1, size: 30 });
+      const { length } = first.data;
+      expect(length).toBeLessThan(30);
+      expect(idsOf(first)).toEqual(ids.slice(0, length));
+      expect(first.pagination).toMatchObject({ totalItems: 31, totalPages: 2, pageNumber: 1 });
+      const { next = "" } = first.pagination ?? {};
+      const rest = await api().listApplications(root.key, { start: next, size: 100 });
+      expect(idsOf(rest)).toEqual(ids.slice(length));
+      const second = await api().listApplications(root.key, { page: 2, size: 30 });
+      expect(idsOf(second)).toEqual(ids.slice(30));
     });
 
     it("returns only the requested ids", async () => {

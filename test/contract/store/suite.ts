@@ -13,6 +13,7 @@ import { describeForeignKeys, describeForeignKeyTransfer } from "./foreign-keys.
 import { describeImportRevocations } from "./import-revocations.js";
 import { describeKeys } from "./keys.js";
 import { describeLargeEvents } from "./large-events.js";
+import { describeLargeRecords } from "./large-records.js";
 import { describeLastUsed } from "./last-used.js";
 import { describeLists } from "./lists.js";
 import { describeManagers } from "./managers.js";
@@ -67,6 +68,7 @@ export function describeStore(name: string, open: OpenStore): void {
     describeLastUsed,
     describeLists,
     describeSearch,
+    describeLargeRecords,
     describeSessions,
     describeSessionLists,
     describeSessionQuotas,
