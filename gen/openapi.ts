@@ -8517,7 +8517,7 @@ export const openapi = {
             "examples": [
               "203.0.113.7"
             ],
-            "description": "The client address of the subject's request to you. Required if the subject's application has `allowed_cidrs`."
+            "description": "The IP address of the client of the subject's request to you, with or without a port, for example `203.0.113.7:4312` or `[2001:db8::7]:443`. Required if the subject's application has `allowed_cidrs`. Another text is then refused, but that of a Unix socket (`unix:…` or `@`) counts as absent."
           },
           "application_id": {
             "type": "string",
@@ -8810,7 +8810,7 @@ export const openapi = {
             "examples": [
               "203.0.113.7"
             ],
-            "description": "The client address of the subject's request to you. Required if the subject's application has `allowed_cidrs`."
+            "description": "The IP address of the client of the subject's request to you, with or without a port, for example `203.0.113.7:4312` or `[2001:db8::7]:443`. Required if the subject's application has `allowed_cidrs`. Another text is then refused, but that of a Unix socket (`unix:…` or `@`) counts as absent."
           },
           "application_id": {
             "type": "string",

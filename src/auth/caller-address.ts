@@ -5,6 +5,7 @@ import {
   isInAnyNetwork,
   type Network,
   parseAddress,
+  parsePeerAddress,
 } from "../lib/networks.js";
 import type { Peer } from "./caller.js";
 
@@ -44,7 +45,7 @@ export function createForwardedAddressOf(trustedProxies: readonly Network[]): Fo
  */
 export function createReadAddressOf(trustedProxies: readonly Network[]): ReadAddressOf {
   return ({ address, headers }) => {
-    const nearest = parseAddress(address);
+    const nearest = parsePeerAddress(address);
     return nearest && isInAnyNetwork(trustedProxies, nearest)
       ? findClient(nearest, forwardedFor(headers), trustedProxies)
       : nearest;
@@ -61,7 +62,8 @@ function findClient(
   let end = forwarded.length;
   for (let hops = 0; hops < maxProxies && end >= 0; hops++) {
     const comma = end === 0 ? -1 : forwarded.lastIndexOf(",", end - 1);
-    const address = readEntry(forwarded.slice(comma + 1, end));
+    // Some proxies add the port.
+    const address = parsePeerAddress(forwarded.slice(comma + 1, end).trim());
     if (!address) {
       return client;
     }
@@ -76,11 +78,4 @@ function findClient(
 
 function forwardedFor(headers: IncomingHttpHeaders): string {
   return [headers["x-forwarded-for"] ?? ""].flat().join(",");
-}
-
-/** Parses an entry of the header. Some proxies add the port. */
-function readEntry(text: string): Address | undefined {
-  const entry = text.trim();
-  const [, bracketed, dotted] = /^(?:\[([^\]]*)\]|([\d.]+))(?::\d{1,5})?$/.exec(entry) ?? [];
-  return parseAddress(bracketed ?? dotted ?? entry);
 }

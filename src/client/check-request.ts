@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import { parseKey } from "../contract/key-format.js";
+import { formatAddress, parsePeerAddress } from "../lib/networks.js";
 import type { Decision } from "./decision.js";
 
 /** A token: a data item in the vault of your service, not a credential. */
@@ -12,7 +13,7 @@ export interface Token {
 export interface RequestContext {
   /** The `Origin` header of the request. */
   readonly origin?: string | undefined;
-  /** The IP address of the client. */
+  /** The IP address of the client, with or without a port. */
   readonly address?: string | undefined;
 }
 
@@ -88,7 +89,13 @@ export function contextualId(
   { dependsOnOrigin, dependsOnAddress }: Pick<Decision, "dependsOnOrigin" | "dependsOnAddress">,
 ): string {
   const { origin, address } = context;
-  return JSON.stringify([id, dependsOnOrigin && origin, dependsOnAddress && address]);
+  return JSON.stringify([id, dependsOnOrigin && origin, dependsOnAddress && withoutPort(address)]);
+}
+
+/** The port of a client changes with each connection and decides nothing. */
+function withoutPort(address: string | undefined): string | undefined {
+  const parsed = address === undefined ? undefined : parsePeerAddress(address);
+  return parsed ? formatAddress(parsed) : address;
 }
 
 /** The id of the application or session of the key. Called only on a cache miss: parsing is expensive. */

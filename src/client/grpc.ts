@@ -94,9 +94,9 @@ export function createGuardInterceptor(
   };
 }
 
-/** The address of a peer. grpc-js appends the port and omits the brackets of IPv6. */
-function addressIn(peer: string): string {
-  return peer.replace(/:\d+$/, "");
+/** The address of a peer. grpc-js appends the port and omits the brackets of IPv6. A Unix socket has none. */
+function addressIn(peer: string): string | undefined {
+  return peer === "unknown" ? undefined : peer.replace(/:\d+$/, "");
 }
 
 type IsAllowed = (metadata: Metadata, message: unknown) => Promise<boolean>;

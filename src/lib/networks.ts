@@ -25,6 +25,26 @@ export function parseAddress(text: string): Address | undefined {
   return bytes && isMapped(bytes) ? bytes.slice(mappedPrefix.length) : bytes;
 }
 
+/** An address with its port as HTTP proxies, Go, Java (`/`) and gRPC (`ipv4:`, `ipv6:`) write it. */
+const peerText = /^(?:ipv[46]:|\/)?(?:\[([^\]]*)\]|([\d.]+))(?::\d{1,5})?$/;
+
+/** Parses an address with or without a port, or returns `undefined`. An IPv6 address with a port is in brackets. */
+export function parsePeerAddress(text: string): Address | undefined {
+  const address = parseAddress(text);
+  if (address) {
+    return address;
+  }
+  // gRPC also encodes the brackets.
+  const decoded = text.replace(/%5b/i, "[").replace(/%5d/i, "]");
+  const [, bracketed, dotted] = peerText.exec(decoded) ?? [];
+  return parseAddress(bracketed ?? dotted ?? "");
+}
+
+/** Whether a text describes a peer without an IP address: nothing, or a Unix socket. */
+export function hasNoAddress(text: string): boolean {
+  return /^(?:$|@|unix:|unix-abstract:)/.test(text);
+}
+
 /** An address in its canonical form. */
 export function formatAddress(address: Address): string {
   return isIPv4Bytes(address) ? address.join(".") : formatIPv6(address);

@@ -209,6 +209,9 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
     const wrongAddress = await checkUntil(() => from({ origin, address: "::1" }), isDenied);
     expect(wrongAddress.reason).toBe("address_not_allowed");
     expect(await from({ address: "203.0.113.7" })).toMatchObject({ allowed: true });
+    expect(await from({ address: "203.0.113.8:4312" })).toMatchObject({ allowed: true });
+    expect(await from({ address: "unknown" })).toMatchObject({ reason: "invalid_request" });
+    expect(await from({ address: "unix:" })).toMatchObject({ reason: "address_not_allowed" });
   });
 
   it("allows a session once authorized, and denies it once its application is deleted", async () => {

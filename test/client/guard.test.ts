@@ -142,6 +142,19 @@ describe("a decision that depends on the request context", () => {
     expect(await checkFrom({ address }, wrongAddress)).toBe("allowed by cache");
   });
 
+  it("is cached for its address, whatever the port", async () => {
+    const allowedHere = { ...allowed, dependsOnAddress: true };
+    expect(await checkFrom({ address: `${address}:4312` }, allowedHere)).toBe("allowed by service");
+    for (const same of [address, `${address}:80`, `[::ffff:${address}]:443`]) {
+      expect(await checkFrom({ address: same }, wrongAddress)).toBe("allowed by cache");
+    }
+    for (const other of ["203.0.113.8:4312", "unix:", `${address}:x`]) {
+      expect(await checkFrom({ address: other }, wrongAddress)).toBe(
+        "address_not_allowed by service",
+      );
+    }
+  });
+
   it("is cached for both if it depends on both", async () => {
     const both = { dependsOnOrigin: true, dependsOnAddress: true };
     expect(await checkFrom({ origin, address }, { ...allowed, ...both })).toBe(

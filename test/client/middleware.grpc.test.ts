@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import {
   Client,
   credentials,
@@ -113,16 +116,19 @@ function callMethod(
   });
 }
 
-async function serve(name: MethodName, ...interceptors: ServerInterceptor[]) {
+const serve = (name: MethodName, ...interceptors: ServerInterceptor[]) =>
+  serveAt("127.0.0.1:0", name, ...interceptors);
+
+async function serveAt(address: string, name: MethodName, ...interceptors: ServerInterceptor[]) {
   const handled: AccessGetter[] = [];
   const server = new Server({ interceptors });
   server.addService(tokens, createHandlers(handled));
   const port = await new Promise<number>((resolve, reject) => {
-    server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (error, bound) =>
+    server.bindAsync(address, ServerCredentials.createInsecure(), (error, bound) =>
       error ? reject(error) : resolve(bound),
     );
   });
-  const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure());
+  const client = new Client(address.replace(/:0$/, `:${port}`), credentials.createInsecure());
   return {
     call: (request: GuardedRequest) => callMethod(client, name, request),
     handled,
@@ -168,6 +174,16 @@ describe("the interceptor for grpc-js", () => {
       expect(reported).toEqual([{ path: tokens[name].path, message }]);
     },
   );
+
+  it("passes no address for a client on a Unix socket", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "latchkey-grpc-"));
+    const guard = createFakeGuard();
+    const interceptor = createGuardInterceptor(guard, { permission: "token:read" });
+    service = await serveAt(`unix:${join(folder, "api.sock")}`, "get", interceptor);
+    expect((await service.call({ keys: [keys.good] })).status).toBe(0);
+    expect(guard.contexts).toEqual([{ origin: undefined, address: undefined }]);
+    await rm(folder, { recursive: true });
+  });
 
   it("reads the token from the message", async () => {
     const guard = createFakeGuard();

@@ -4,11 +4,13 @@ import fc from "fast-check";
 import {
   clientNetworkKey,
   formatAddress,
+  formatHostPort,
   isInAnyNetwork,
   isLoopback,
   type Network,
   parseAddress,
   parseNetwork,
+  parsePeerAddress,
 } from "../../src/lib/networks.js";
 
 function mustParse(text: string): Network {
@@ -100,6 +102,60 @@ describe("parseAddress", () => {
         const address = parseAddress(text);
         expect([undefined, 4, 16]).toContain(address?.length);
         expect(address?.every((byte) => byte >= 0 && byte <= 255)).not.toBe(false);
+      }),
+    );
+  });
+});
+
+describe("parsePeerAddress", () => {
+  it("parses addresses with and without a port", () => {
+    fc.assert(
+      fc.property(anyAddress, fc.integer({ min: 0, max: 65_535 }), (text, port) => {
+        const address = parseAddress(text);
+        for (const peer of [text, formatHostPort(text, port), `/${formatHostPort(text, port)}`]) {
+          expect(parsePeerAddress(peer)).toEqual(address);
+        }
+      }),
+    );
+  });
+
+  it.each([
+    ["192.0.2.1:4312", "192.0.2.1"],
+    ["[2001:db8::1]:443", "2001:db8::1"],
+    ["[2001:db8::1]", "2001:db8::1"],
+    ["[fe80::1%eth0]:443", "fe80::1"],
+    ["[::ffff:192.0.2.1]:443", "192.0.2.1"],
+    ["ipv4:192.0.2.1:4312", "192.0.2.1"],
+    ["ipv6:[::1]:4312", "::1"],
+    ["ipv6:%5B::1%5D:4312", "::1"],
+    ["/192.0.2.1:4312", "192.0.2.1"],
+    ["/[0:0:0:0:0:0:0:1]:4312", "::1"],
+  ])("reads %s as %s", (text, formatted) => {
+    expect(formatAddress(parsePeerAddress(text) ?? [])).toBe(formatted);
+  });
+
+  it.each([
+    "",
+    "@",
+    "unix:/run/client.sock",
+    "192.0.2.1:",
+    "192.0.2.1:port",
+    "192.0.2.1:123456",
+    "192.0.2.256:80",
+    "192.0.2.0/24",
+    "[::1",
+    "::1]",
+    "[]:80",
+    "localhost:80",
+    "192.0.2.1, 192.0.2.2",
+  ])("refuses %p", (text) => {
+    expect(parsePeerAddress(text)).toBeUndefined();
+  });
+
+  it("returns undefined or an address for any text", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: fc.constantFrom(..."0123456789abdfip6:./%[]5BD") }), (text) => {
+        expect([undefined, 4, 16]).toContain(parsePeerAddress(text)?.length);
       }),
     );
   });

@@ -62,8 +62,10 @@ export type CheckAccessRequest = Message<"latchkey.v1.CheckAccessRequest"> & {
   origin?: string | undefined;
 
   /**
-   * The client address of the subject's request to you. Required if the subject's
-   * application has `allowed_cidrs`.
+   * The IP address of the client of the subject's request to you, with or without
+   * a port, for example `203.0.113.7:4312` or `[2001:db8::7]:443`. Required if the
+   * subject's application has `allowed_cidrs`. Another text is then refused, but
+   * that of a Unix socket (`unix:…` or `@`) counts as absent.
    *
    * @generated from field: optional string address = 5;
    */

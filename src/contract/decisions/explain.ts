@@ -1,4 +1,5 @@
 import type { CheckAccessRequest } from "../../../gen/latchkey/v1/access_service_pb.js";
+import { hasNoAddress } from "../../lib/networks.js";
 import type { ConditionRecord, Grants, RuleRecord } from "../grants.js";
 import { quote } from "../problems.js";
 import {
@@ -67,8 +68,8 @@ export function explainDenial(
         ? `The key belongs to ${name}, which is restricted to certain origins: set the field origin to the Origin header of the request.`
         : `The key may not be used from the origin ${quote(origin)}. It belongs to ${name}: add the origin to the allowed_origins of the application.`;
     case "address_not_allowed":
-      return address === undefined
-        ? `The key belongs to ${name}, which is restricted to certain addresses: set the field address to the address of the client.`
+      return address === undefined || hasNoAddress(address)
+        ? `The key belongs to ${name}, which is restricted to certain addresses: set the field address to the IP address of the client.`
         : `The key may not be used from the address ${quote(address)}. It belongs to ${name}: add the address to the allowed_cidrs of the application.`;
     case "not_authorized":
       return `The key belongs to ${name}, which has no access until a backend authorizes it.`;

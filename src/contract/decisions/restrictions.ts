@@ -1,5 +1,10 @@
 import { createGenerationalCache } from "../../lib/cache.js";
-import { isInAnyNetwork, type Network, parseAddress, parseNetwork } from "../../lib/networks.js";
+import {
+  isInAnyNetwork,
+  type Network,
+  parseNetwork,
+  parsePeerAddress,
+} from "../../lib/networks.js";
 import { isAllowedOrigin } from "../../lib/web-origin.js";
 import type { Restrictions } from "../grants.js";
 
@@ -56,7 +61,7 @@ export function createRestrictionCheck(): RestrictionCheck {
     if (application.allowedCidrs.length === 0) {
       return true;
     }
-    const address = parseAddress(text);
+    const address = parsePeerAddress(text);
     return address !== undefined && isInAnyNetwork(networksOf(application), address);
   }
 

@@ -17,8 +17,9 @@ import {
 import { type DenialReason, explainDenial } from "../../contract/decisions/explain.js";
 import { createRestrictionCheck } from "../../contract/decisions/restrictions.js";
 import { isOwnPermission } from "../../contract/methods.js";
-import { Problem } from "../../errors.js";
+import { invalidRequest, Problem } from "../../errors.js";
 import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
+import { hasNoAddress, parsePeerAddress } from "../../lib/networks.js";
 import type { Store } from "../../store/port/store.js";
 import { toTimestamp } from "../../validation/time.js";
 import { createGrantCache, type GrantsRecord } from "./grant-cache.js";
@@ -34,17 +35,22 @@ interface CheckOptions {
 
 export interface CheckOutcome {
   readonly subject: Subject;
-  readonly result: CheckResult;
+  /** The problem of a check that is not valid for its subject. */
+  readonly result: CheckResult | Problem;
 }
 
 /** Evaluates access checks on applications and sessions of the caller's tenant. */
 export interface Checks {
+  /** Throws if the check is not valid for its subject. */
   evaluate(caller: Caller, request: CheckAccessRequest): MaybePromise<CheckResult>;
 
   /** Evaluates a check and returns its subject too. */
   evaluateWithSubject(caller: Caller, request: CheckAccessRequest): MaybePromise<CheckOutcome>;
 
-  /** Returns the subject of a check if its grants decide. Otherwise the check is denied, whatever the permission. */
+  /**
+   * Returns the subject of a check if its grants decide. Otherwise the check is denied, whatever the permission.
+   * Throws if the check is not valid for its subject.
+   */
   findActive(caller: Caller, request: CheckAccessRequest): MaybePromise<Caller | undefined>;
 
   /** Evaluates many checks. The result of an invalid check is its problem. */
@@ -141,7 +147,7 @@ export function createChecks({ store, subjects }: CheckOptions): Checks {
     return mapMaybePromise(storeClock(), (now) =>
       mapMaybePromise(subjects.find(caller, request), (subject) => ({
         subject,
-        result: toResult(subject, request, toTimestamp(now)),
+        result: refuseAddress(subject, request) ?? toResult(subject, request, toTimestamp(now)),
       })),
     );
   }
@@ -151,25 +157,56 @@ export function createChecks({ store, subjects }: CheckOptions): Checks {
 
     findActive: (caller, request) =>
       mapMaybePromise(subjects.find(caller, request), (subject) => {
+        throwIfProblem(refuseAddress(subject, request));
         const owner = activeOwnerOf(subject, request);
         return typeof owner === "string" ? undefined : owner;
       }),
 
     evaluate: (caller, request) =>
-      mapMaybePromise(evaluateWithSubject(caller, request), ({ result }) => result),
+      mapMaybePromise(evaluateWithSubject(caller, request), ({ result }) => throwIfProblem(result)),
 
     async evaluateMany(caller, requests) {
       const checkedAt = toTimestamp(await storeClock());
       const valid = requests.flatMap((request) => (request instanceof Problem ? [] : request));
       const found = await subjects.findMany(caller, valid);
       let index = 0;
-      return requests.map((request) =>
-        request instanceof Problem
-          ? toInvalid(request, checkedAt)
-          : toResult(found[index++] as Subject, request, checkedAt),
-      );
+      return requests.map((request) => {
+        if (request instanceof Problem) {
+          return toInvalid(request, checkedAt);
+        }
+        const subject = found[index++] as Subject;
+        const problem = refuseAddress(subject, request);
+        return problem ? toInvalid(problem, checkedAt) : toResult(subject, request, checkedAt);
+      });
     },
   };
+}
+
+/**
+ * Refuses an address that cannot be parsed, if the subject is restricted to
+ * networks: the caller made a mistake, and a denial would look like the subject's.
+ */
+function refuseAddress(
+  { owner, inactiveReason }: Subject,
+  request: CheckAccessRequest,
+): Problem | undefined {
+  if (!owner || inactiveReason || owner.application.allowedCidrs.length === 0) {
+    return undefined;
+  }
+  const { address = "" } = request;
+  return hasNoAddress(address) || parsePeerAddress(address)
+    ? undefined
+    : invalidRequest({
+        field: "address",
+        message: "must be an IP address such as 203.0.113.7, with or without a port",
+      });
+}
+
+function throwIfProblem<T>(value: T | Problem): T {
+  if (value instanceof Problem) {
+    throw value;
+  }
+  return value;
 }
 
 function toInvalid(

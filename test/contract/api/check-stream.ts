@@ -65,6 +65,7 @@ export function describeCheckStream({ engine, connect }: CheckStreamSuiteOptions
       const checks = [
         { key: tenant.backend.key, permission },
         { key: restrictedApp.key, permission, address: "203.0.113.7" },
+        { key: restrictedApp.key, permission, address: "203.0.113.7:4312" },
         { key: restrictedApp.key, permission, address: "::1" },
         { key: restrictedApp.key, permission },
         { key: limited.key, permission, token: { container: "/pci/" } },

@@ -7,10 +7,13 @@ const origin = "https://shop.example.com";
 const allowedOrigins = [origin];
 const allowedCidrs = ["203.0.113.0/24"];
 const address = "203.0.113.7";
+/** Peers without an IP address. */
+const noAddresses = ["", "@", "unix:", "unix:/run/client.sock"];
+const malformedAddresses = ["unknown", "203.0.113.0/24", "203.0.113.7:port", "2001:db8::1:443:x"];
 
 export function describeRestrictionChecks(subject: ApiSubject): void {
   const { createTenant, check } = createCheckFixtures(subject);
-  const { api } = subject;
+  const { api, expectRefused } = subject;
 
   function expectDenied(decision: CheckAccessResponse, reason: string, ...details: string[]): void {
     expect(decision).toMatchObject({ allowed: false, reason });
@@ -72,19 +75,18 @@ export function describeRestrictionChecks(subject: ApiSubject): void {
     it("uses the given address", async () => {
       const tenant = await createTenant();
       const { id, key } = await tenant.createApplication("private", { ...tokenRead, allowedCidrs });
-      for (const allowed of [address, `::ffff:${address}`, "::FFFF:CB00:7107"]) {
+      for (const allowed of [
+        address,
+        `::ffff:${address}`,
+        "::FFFF:CB00:7107",
+        `${address}:4312`,
+        `[::ffff:${address}]:443`,
+      ]) {
         const decision = await check(tenant, { key, permission, address: allowed });
         expect(decision).toMatchObject({ allowed: true, dependsOnAddress: true });
         expect(decision.dependsOnOrigin).toBeUndefined();
       }
-      for (const other of [
-        "203.0.114.7",
-        "",
-        "unknown",
-        `${address}:80`,
-        "::1",
-        "203.0.113.0/24",
-      ]) {
+      for (const other of ["203.0.114.7", "203.0.114.7:4312", "::1", "[2001:db8::1]:443"]) {
         const denied = await check(tenant, { key, permission, address: other });
         expect(denied).toMatchObject({ reason: "address_not_allowed", applicationId: id });
         expect(denied.detail).toContain(JSON.stringify(other));
@@ -94,8 +96,37 @@ export function describeRestrictionChecks(subject: ApiSubject): void {
     it("is denied without an address, with a hint to pass it", async () => {
       const tenant = await createTenant();
       const { key } = await tenant.createApplication("private", { ...tokenRead, allowedCidrs });
-      const decision = await check(tenant, { key, permission, origin });
-      expectDenied(decision, "address_not_allowed", "set the field address");
+      for (const context of [{ origin }, ...noAddresses.map((address) => ({ address }))]) {
+        const decision = await check(tenant, { key, permission, ...context });
+        expectDenied(decision, "address_not_allowed", "set the field address");
+      }
+    });
+
+    it("is refused with an address that cannot be parsed", async () => {
+      const tenant = await createTenant();
+      const { key } = await tenant.createApplication("private", { ...tokenRead, allowedCidrs });
+      const session = await tenant.openSession(tokenRead);
+      for (const address of malformedAddresses) {
+        const refusal = check(tenant, { key, permission, address });
+        const { message } = await expectRefused(refusal, "invalid_request");
+        expect(message).toContain("address: must be an IP address");
+        expect((await check(tenant, { key: session.key, permission, address })).allowed).toBe(true);
+      }
+    });
+
+    it("is refused in a batch without an effect on the others", async () => {
+      const tenant = await createTenant();
+      const { key } = await tenant.createApplication("private", { ...tokenRead, allowedCidrs });
+      const addresses = ["unknown", `${address}:4312`, "203.0.113.0/24", "unix:/run/client.sock"];
+      const checks = addresses.map((address) => ({ key, permission, address }));
+      const { results } = await api().batchCheckAccess(tenant.backend.key, { checks });
+      expect(results.map(({ reason }) => reason)).toEqual([
+        "invalid_request",
+        undefined,
+        "invalid_request",
+        "address_not_allowed",
+      ]);
+      expect(results[0]?.detail).toContain("address: must be an IP address");
     });
   });
 
@@ -105,7 +136,8 @@ export function describeRestrictionChecks(subject: ApiSubject): void {
       const { key } = tenant.backend;
       const unrestricted = await check(tenant, { key, permission });
       expect(unrestricted.allowed).toBe(true);
-      for (const caller of [{ origin }, { address }, { origin: "null", address: "unknown" }]) {
+      const addresses = [...noAddresses, ...malformedAddresses].map((address) => ({ address }));
+      for (const caller of [{ origin }, { address }, { origin: "null" }, ...addresses]) {
         expect(await check(tenant, { key, permission, ...caller })).toEqual(unrestricted);
       }
     });

@@ -251,8 +251,15 @@ describe("ext_authz", () => {
     expectAllowed(await from("10.0.0.1"));
     const refusal = [403, "address_not_allowed", Code.PermissionDenied] as const;
     expectDenied(await from("198.51.100.1"), refusal);
-    expectDenied(await from("not an address"), refusal);
+    for (const withoutAddress of ["", "@", "unix:/run/client.sock"]) {
+      expectDenied(await from(withoutAddress), refusal);
+    }
     expectDenied(await checkHeaders(withKey(office.key)), refusal);
+    expectAllowed(await from("203.0.113.9:4312"));
+    expectAllowed(await from("10.0.0.1:4312"));
+    expectDenied(await from("not an address"), [400, "invalid_request", Code.InvalidArgument]);
+    const source = { address: { socketAddress: { address: "not an address" } } };
+    expectAllowed(await checkHeaders(withKey(reader.key), { source }));
 
     const shop = await create("Shop", ["token:read"], {
       type: "public",

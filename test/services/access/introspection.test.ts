@@ -187,8 +187,13 @@ describe.each(engines)("introspection on %s", (engine) => {
     for (const parameters of [{}, { origin }, { address }, { origin, address: "198.51.100.1" }]) {
       expect((await introspect({ token, ...parameters })).body).toBe(inactive);
     }
-    const { body } = await introspect({ token, origin, address });
-    expect(JSON.parse(body).active).toBe(true);
+    for (const allowed of [address, `${address}:4312`]) {
+      const { body } = await introspect({ token, origin, address: allowed });
+      expect(JSON.parse(body).active).toBe(true);
+    }
+    const malformed = await introspect({ token, origin, address: "unknown" });
+    expect(malformed.status).toBe(400);
+    expect((await introspect({ token, origin, address: "unix:" })).body).toBe(inactive);
   });
 
   it("ignores unknown and empty parameters and the type hint", async () => {

@@ -7,6 +7,7 @@ import {
 } from "../../../../gen/latchkey/v1/authzen_service_pb.js";
 import { type Caller, callerOf, callOf } from "../../../auth/caller.js";
 import type { CursorSealerFactory } from "../../../auth/cursor-sealing.js";
+import { Problem } from "../../../errors.js";
 import { mapMaybePromise } from "../../../lib/async.js";
 import type { Store } from "../../../store/port/store.js";
 import { checkMessage, validateMessage } from "../../../validation/validate.js";
@@ -36,8 +37,10 @@ export function createAuthZenHandlers(
     const check = toCheck(request);
     const problem = validateMessage(CheckAccessRequestSchema, check);
     return problem
-      ? toDecision({ allowed: false, reason: problem.problemCode, detail: problem.rawMessage })
-      : mapMaybePromise(checks.evaluate(caller, check), toDecision);
+      ? toRefusal(problem)
+      : mapMaybePromise(checks.evaluateWithSubject(caller, check), ({ result }) =>
+          result instanceof Problem ? toRefusal(result) : toDecision(result),
+        );
   }
 
   return {
@@ -64,6 +67,11 @@ export function createAuthZenHandlers(
 
     searchActions: createActionSearch({ subjects, runBatch }),
   };
+}
+
+/** The decision about an evaluation that is not a valid check. */
+function toRefusal({ problemCode, rawMessage }: Problem) {
+  return toDecision({ allowed: false, reason: problemCode, detail: rawMessage });
 }
 
 /** The semantics that stop at a result, and that result. */

@@ -56,7 +56,8 @@ export function createExtAuthzHandlers({
       routed: request?.http,
       origin: headers.origin,
       get address() {
-        return addressOf({ address, headers });
+        // One that cannot be parsed is refused, unless the key does not need it.
+        return addressOf({ address, headers }) || address;
       },
     };
   }

@@ -20,7 +20,7 @@ import {
 import { type MaybePromise, mapMaybePromise } from "../../../lib/async.js";
 import { validateMessage } from "../../../validation/validate.js";
 import type { RateLimits } from "../../rate-limits/rate-limits.js";
-import type { CheckOutcome, Checks } from "../check.js";
+import type { CheckResult, Checks } from "../check.js";
 import type { Requirement, RoutedRequest } from "./route-matcher.js";
 import type { Routes } from "./routes.js";
 
@@ -41,7 +41,7 @@ export interface ClientRequest {
 export interface Allowed {
   /** The owner of the client's key. */
   readonly owner: Caller;
-  readonly result: CheckOutcome["result"];
+  readonly result: CheckResult;
 }
 
 /** A denied request, and the error for the client. */
@@ -96,6 +96,9 @@ export function createGatewayCheck({
         return mapMaybePromise(rateLimits.countFailure(peer), (refusal) => ({
           denial: refusal ?? unauthenticated(keyHeader),
         }));
+      }
+      if (result instanceof Problem) {
+        return { denial: result };
       }
       const denial = result.allowed ? undefined : toDenial(result, request);
       if (denial && isOutOfPlace(result.reason)) {
@@ -175,7 +178,7 @@ function isOutOfPlace(reason: string | undefined): boolean {
 
 /** The error for a client whose key does not allow its request. */
 function toDenial(
-  { reason, detail }: CheckOutcome["result"],
+  { reason, detail }: CheckResult,
   { origin, address = "" }: CheckAccessRequest,
 ): Problem {
   switch (reason) {

@@ -159,6 +159,11 @@ describe("the resource and the context of an evaluation", () => {
     expect((await decide()).context.reason).toBe("origin_not_allowed");
     expect((await decide({ origin })).context.reason).toBe("address_not_allowed");
     expect((await decide({ origin, address: "198.51.100.1" })).decision).toBe(false);
+    expect((await decide({ origin, address: `${address}:4312` })).decision).toBe(true);
+    const malformed = await decide({ origin, address: "unknown" });
+    expect(malformed).toMatchObject({ decision: false, context: { reason: "invalid_request" } });
+    const noAddress = await decide({ origin, address: "unix:" });
+    expect(noAddress.context.reason).toBe("address_not_allowed");
   });
 });
 
