@@ -50,6 +50,11 @@ describe("the commands in the documentation", () => {
     expect(withoutSpace(service.process.output.stderr)).toMatch(toPattern(expected));
   });
 
+  it("install the packages once", () => {
+    const scripts = commandsIn("README.md").map(({ script }) => script);
+    expect(scripts.filter((script) => /\bnpm (?:ci|i)\b/.test(script))).toHaveLength(1);
+  });
+
   /** Runs the commands of a page and compares their output. */
   async function follow(page: string): Promise<void> {
     const steps = await runCommands(commandsIn(page), {

@@ -41,9 +41,9 @@ describeInBrowser("the documentation site", (browser) => {
     const headings = page.getByRole("navigation", { name: "On this page" });
     await headings.getByRole("link", { name: "Limits" }).click();
     expect(page.url()).toMatch(/#limits$/);
-    await page.getByRole("heading", { name: "After a leak" }).getByRole("link").click();
-    expect(page.url()).toMatch(/#after-a-leak$/);
-    await headings.locator("[aria-current]", { hasText: "After a leak" }).waitFor();
+    await page.getByRole("heading", { name: "A leaked or lost key" }).getByRole("link").click();
+    expect(page.url()).toMatch(/#a-leaked-or-lost-key$/);
+    await headings.locator("[aria-current]", { hasText: "A leaked or lost key" }).waitFor();
 
     await page.getByRole("link", { name: "Next Restrict a key" }).click();
     await page.getByRole("link", { name: "Previous Rotate a key" }).waitFor();

@@ -258,6 +258,7 @@ describe("the search index", () => {
     ["missing or invalid signature", "/docs/errors/invalid_signature"],
     ["nonce", "/docs/explanation/guarantees#nonces"],
     ["nonce", "/docs/api#authorize-session"],
+    ["who", "/docs/api#list-events"],
   ])("finds %s", (query, url) => {
     const found = findEntries(index, query).map(({ id }) => id);
     expect(found.slice(0, 5)).toContain(url);
@@ -276,10 +277,11 @@ describe("the search index", () => {
   });
 
   it.each([
+    ["nonce used", "/docs/errors/nonce_used"],
     ["POST /sessions", "/docs/api#create-session"],
     ["get /sessions", "/docs/api#list-sessions"],
     ["/access/check", "/docs/api#check-access"],
-  ])("puts the operation %s first", (query, url) => {
+  ])("puts the page or operation %s first", (query, url) => {
     expect(findEntries(index, query)[0]?.id).toBe(url);
   });
 
@@ -305,9 +307,32 @@ describe("the search index", () => {
     ["EADDRINUSE", "/docs/reference/settings#port"],
     ["webhooks", "/docs/reference/events#watch-events"],
     ["pagination", "/docs/reference/api#lists"],
+    ["failover", "/docs/reference/settings#mongodb_uri"],
+    ["unused", "/docs/api#list-applications"],
+    ["lost", "/docs/guides/rotate-a-key#a-leaked-or-lost-key"],
+    ["tenant", "/docs/explanation/security-model#tenants"],
+    ["customer", "/docs/explanation/security-model#tenants"],
+    ["limit", "/docs/reference/limits"],
+    ["Go", "/docs/examples#go"],
+    ["golang", "/docs/examples#go"],
+    ["Python", "/docs/examples#python"],
   ])("finds %s, which the documentation calls otherwise", (query, url) => {
     expect(findEntries(index, query)[0]?.id).toBe(url);
   });
+
+  it.each(["rotate", "backup", "idempotency key", "external id", "session", "key expired"])(
+    "lists guides and tutorials for %s before the changelog, contributing and errors",
+    (query) => {
+      const urls = findEntries(index, query).map(({ id }) => id);
+      const isGuide = (url: string) => /^\/docs\/(?:guides|tutorials)\//.test(url);
+      const firstGuide = urls.findIndex(isGuide);
+      expect(firstGuide).toBeGreaterThanOrEqual(0);
+      const others = urls
+        .slice(0, firstGuide)
+        .filter((url) => /changelog|contributing|errors\//.test(url));
+      expect(others).toEqual([]);
+    },
+  );
 
   it("knows a word of the documentation for each synonym", () => {
     for (const query of Object.keys(synonyms)) {

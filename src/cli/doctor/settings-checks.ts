@@ -33,7 +33,7 @@ export function checkRisks({ peppers, grantPolicy, corsOrigins }: Settings): Fin
       ? warn(
           "pepper",
           "not set: anyone who can write to the store can plant a key",
-          "Set KEY_PEPPER to a secret with a comma at its end, so that existing keys stay valid.",
+          "Set KEY_PEPPER to a random secret. Put a comma after it, which keeps existing keys valid.",
         )
       : ok("pepper", "new keys are hashed with a secret"),
   ];

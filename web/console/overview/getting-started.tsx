@@ -160,8 +160,8 @@ export function GuardCard() {
       }
     >
       <p className="hint">
-        In TypeScript, <code>npm install latchkey</code> adds the guard once the package is on npm.
-        Until then, run <code>npm install</code> with the folder of your clone.
+        In TypeScript, the guard is part of the package: <code>npm install /path/to/latchkey</code>,
+        with the folder of your clone.
       </p>
       <p className="hint">
         Set <code>SVC_API_KEY</code> to the key of a private application with{" "}

@@ -167,7 +167,7 @@ function KeyForm({ signIn, firstProblem }: KeyFormProps) {
       <KeyField
         ref={field}
         label="API key"
-        hint="The first start with an embedded store prints a key. Otherwise, create one with latchkey bootstrap. The key stays in this page and is sent only to this service."
+        hint="Paste the key that the first start printed. It stays in this page and is sent only to this service."
         placeholder="lk_mgt_…"
         isRequired
         errors={isRefused ? [describeRefusedKey(key)] : []}
@@ -186,6 +186,9 @@ function KeyForm({ signIn, firstProblem }: KeyFormProps) {
       <Button type="submit" tone="primary" isBusy={isBusy}>
         Sign in
       </Button>
+      <p className="hint">
+        No key? With MongoDB, or if it is lost, create one with <code>latchkey bootstrap</code>.
+      </p>
     </form>
   );
 }
@@ -198,7 +201,7 @@ function describeRefusedKey(key: string): string {
   if (key !== "" && !key.startsWith("lk_")) {
     return "The service does not accept this key. The keys that it creates start with lk_. Copy the key as it was shown when it was created.";
   }
-  return "The service does not accept this key. It may be incomplete, expired, replaced or revoked, or its application may be disabled. Copy the whole key again, or use another one.";
+  return "The service does not accept this key. Copy the whole key again, or use another one. It may be incomplete, expired, replaced or revoked, or its application may be disabled.";
 }
 
 /** The key is stored on request only, for this tab, until the tab is closed. */

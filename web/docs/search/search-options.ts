@@ -30,9 +30,7 @@ export const searchOptions: Options<SearchEntry> = {
     combineWith: "AND",
     prefix: true,
     weights: { prefix: 0.4, fuzzy: 0.1 },
-    // Guides and operations come before the errors and messages that share their words.
-    boostDocument: (url, term) =>
-      /^\/docs\/(?:proto#|errors\/)/.test(url) && !isStatus(term) ? 0.5 : 1,
+    boostDocument,
     tokenize: (text) => wordsIn(text),
     processTerm: (term) => term.toLowerCase(),
   },
@@ -44,14 +42,22 @@ export const searchOptions: Options<SearchEntry> = {
   },
 };
 
-/** Finds entries, best first. Operations with the path in the query come before the others. */
+/** Finds entries, best first. The error or the operations that the query names come before the others. */
 export function findEntries(index: MiniSearch<SearchEntry>, query: string): SearchResult[] {
   const path = ` ${query.trim().toLowerCase()}`;
-  const hasPath = ({ endpoint }: SearchResult) =>
-    ` ${endpoint ?? ""}`.toLowerCase().endsWith(path) && path.includes("/");
+  const name = toName(query);
+  const isNamed = ({ id, endpoint, heading }: SearchResult) =>
+    (id.startsWith("/docs/errors/") && toName(heading) === name) ||
+    (` ${endpoint ?? ""}`.toLowerCase().endsWith(path) && path.includes("/"));
   const found = findWords(index, query);
-  return [...found.filter(hasPath), ...found.filter((entry) => !hasPath(entry))];
+  return [...found.filter(isNamed), ...found.filter((entry) => !isNamed(entry))];
 }
+
+const toName = (text: string) =>
+  text
+    .trim()
+    .toLowerCase()
+    .replaceAll(/[-_\s]+/g, " ");
 
 function findWords(index: MiniSearch<SearchEntry>, query: string): SearchResult[] {
   const words = withoutStopWords(query);
@@ -85,7 +91,7 @@ const synonymPattern = new RegExp(`\\b(${Object.keys(synonyms).join("|")})\\b`, 
 
 /** The query, or the same with the words of the documentation. */
 function withSynonyms(query: string): Query {
-  const text = query.toLowerCase().replaceAll(/[-_\s]+/g, " ");
+  const text = toName(query);
   const replaced = text.replaceAll(synonymPattern, (found) => synonyms[found] ?? found);
   return replaced === text
     ? query
@@ -104,6 +110,20 @@ function stem(term: string): string {
 
 function fuzzy(term: string): number | false {
   return term.length > 4 ? 0.2 : false;
+}
+
+/** Guides and tutorials come before what only shares their words: messages, errors, the changelog. */
+function boostDocument(url: string, term: string): number {
+  if (/^\/docs\/(?:changelog|contributing)\b/.test(url)) {
+    return 0.1;
+  }
+  if (url.startsWith("/docs/proto#")) {
+    return 0.5;
+  }
+  if (url.startsWith("/docs/errors/")) {
+    return isStatus(term) ? 1 : 0.15;
+  }
+  return /^\/docs\/(?:guides|tutorials)\//.test(url) ? 1.25 : 1;
 }
 
 /** Whether a term is an HTTP status, or the text of one. */
