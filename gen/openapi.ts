@@ -137,7 +137,8 @@ export const openapi = {
                   "transform": "mask",
                   "decided_by": {
                     "rule": {
-                      "place": 0,
+                      "index": 0,
+                      "id": "fdb5d1a6cc6b184c",
                       "priority": 1,
                       "description": "Cards may be read, masked"
                     }
@@ -154,7 +155,8 @@ export const openapi = {
                     "transform": "mask",
                     "decided_by": {
                       "rule": {
-                        "place": 0,
+                        "index": 0,
+                        "id": "fdb5d1a6cc6b184c",
                         "priority": 1,
                         "description": "Cards may be read, masked"
                       }
@@ -165,7 +167,8 @@ export const openapi = {
                     "transform": "mask",
                     "decided_by": {
                       "rule": {
-                        "place": 0,
+                        "index": 0,
+                        "id": "fdb5d1a6cc6b184c",
                         "priority": 1,
                         "description": "Cards may be read, masked"
                       }
@@ -404,7 +407,8 @@ export const openapi = {
                       "transform": "mask",
                       "decided_by": {
                         "rule": {
-                          "place": 0,
+                          "index": 0,
+                          "id": "fdb5d1a6cc6b184c",
                           "priority": 1,
                           "description": "Cards may be read, masked"
                         }
@@ -421,7 +425,8 @@ export const openapi = {
                         "transform": "mask",
                         "decided_by": {
                           "rule": {
-                            "place": 0,
+                            "index": 0,
+                            "id": "fdb5d1a6cc6b184c",
                             "priority": 1,
                             "description": "Cards may be read, masked"
                           }
@@ -432,7 +437,8 @@ export const openapi = {
                         "transform": "mask",
                         "decided_by": {
                           "rule": {
-                            "place": 0,
+                            "index": 0,
+                            "id": "fdb5d1a6cc6b184c",
                             "priority": 1,
                             "description": "Cards may be read, masked"
                           }
@@ -645,7 +651,8 @@ export const openapi = {
                       "transform": "mask",
                       "permissions": [
                         "token:read"
-                      ]
+                      ],
+                      "id": "fdb5d1a6cc6b184c"
                     }
                   ],
                   "expires_at": "2028-01-01T00:00:00.000Z",
@@ -1038,7 +1045,8 @@ export const openapi = {
                       "transform": "mask",
                       "permissions": [
                         "token:read"
-                      ]
+                      ],
+                      "id": "fdb5d1a6cc6b184c"
                     }
                   ],
                   "created_by": "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b",
@@ -1521,7 +1529,8 @@ export const openapi = {
                           "transform": "mask",
                           "permissions": [
                             "token:read"
-                          ]
+                          ],
+                          "id": "fdb5d1a6cc6b184c"
                         }
                       ],
                       "created_by": "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b",
@@ -1723,7 +1732,8 @@ export const openapi = {
                       "transform": "mask",
                       "permissions": [
                         "token:read"
-                      ]
+                      ],
+                      "id": "fdb5d1a6cc6b184c"
                     }
                   ],
                   "created_by": "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b",
@@ -2004,7 +2014,8 @@ export const openapi = {
                       "transform": "mask",
                       "permissions": [
                         "token:read"
-                      ]
+                      ],
+                      "id": "fdb5d1a6cc6b184c"
                     }
                   ],
                   "created_by": "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b",
@@ -2462,7 +2473,8 @@ export const openapi = {
                       "transform": "mask",
                       "permissions": [
                         "token:read"
-                      ]
+                      ],
+                      "id": "fdb5d1a6cc6b184c"
                     }
                   ],
                   "created_by": "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b",
@@ -2708,7 +2720,8 @@ export const openapi = {
                       "transform": "mask",
                       "permissions": [
                         "token:read"
-                      ]
+                      ],
+                      "id": "fdb5d1a6cc6b184c"
                     }
                   ],
                   "created_by": "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b",
@@ -3420,7 +3433,8 @@ export const openapi = {
                       "transform": "mask",
                       "permissions": [
                         "token:read"
-                      ]
+                      ],
+                      "id": "fdb5d1a6cc6b184c"
                     }
                   ],
                   "created_by": "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b",
@@ -3698,7 +3712,8 @@ export const openapi = {
                       "transform": "mask",
                       "permissions": [
                         "token:read"
-                      ]
+                      ],
+                      "id": "fdb5d1a6cc6b184c"
                     }
                   ],
                   "created_by": "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b",
@@ -6610,7 +6625,8 @@ export const openapi = {
                           "transform": "mask",
                           "permissions": [
                             "token:read"
-                          ]
+                          ],
+                          "id": "fdb5d1a6cc6b184c"
                         }
                       ],
                       "created_at": "2027-01-01T00:00:00.000Z",
@@ -7085,7 +7101,8 @@ export const openapi = {
                       "transform": "mask",
                       "permissions": [
                         "token:read"
-                      ]
+                      ],
+                      "id": "fdb5d1a6cc6b184c"
                     }
                   ],
                   "created_at": "2027-01-01T00:00:00.000Z",
@@ -8554,13 +8571,20 @@ export const openapi = {
         "type": "object",
         "description": "The rule that decided a check.",
         "properties": {
-          "place": {
+          "index": {
             "type": "integer",
             "format": "int32",
             "examples": [
               0
             ],
             "description": "The index of the rule in its list. The first is 0."
+          },
+          "id": {
+            "type": "string",
+            "examples": [
+              "fdb5d1a6cc6b184c"
+            ],
+            "description": "Its id. The same rule has the same id in every list."
           },
           "priority": {
             "type": "integer",
@@ -8579,7 +8603,8 @@ export const openapi = {
           }
         },
         "required": [
-          "place",
+          "index",
+          "id",
           "priority"
         ]
       },
@@ -8986,13 +9011,22 @@ export const openapi = {
               ],
               "description": "Must be two or three lower-case segments separated by colons, for example token:read."
             }
+          },
+          "id": {
+            "type": "string",
+            "examples": [
+              "fdb5d1a6cc6b184c"
+            ],
+            "description": "Identifies what the rule grants, in responses. It is a digest of the container, conditions, transform and permissions, so rules that differ only in priority, description or the order of these lists have the same id. Ignored in requests.",
+            "readOnly": true
           }
         },
         "required": [
           "priority",
           "conditions",
           "transform",
-          "permissions"
+          "permissions",
+          "id"
         ]
       },
       "AuthorizerGrants": {
@@ -9337,6 +9371,14 @@ export const openapi = {
               ],
               "description": "Must be two or three lower-case segments separated by colons, for example token:read."
             }
+          },
+          "id": {
+            "type": "string",
+            "examples": [
+              "fdb5d1a6cc6b184c"
+            ],
+            "description": "Identifies what the rule grants, in responses. It is a digest of the container, conditions, transform and permissions, so rules that differ only in priority, description or the order of these lists have the same id. Ignored in requests.",
+            "readOnly": true
           }
         },
         "required": [

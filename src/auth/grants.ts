@@ -1,5 +1,3 @@
-import type { Message, MessageInitShape } from "@bufbuild/protobuf";
-import { AuthorizerGrantsSchema } from "../../gen/latchkey/v1/access_service_pb.js";
 import type { GrantPolicy } from "../config/settings.js";
 import { nameOf } from "../contract/decisions/explain.js";
 import {
@@ -9,23 +7,12 @@ import {
   holds,
   managerPermissions,
 } from "../contract/grants.js";
-import { createConverter } from "../contract/message-converter.js";
 import { isOwnPermission, mayHold } from "../contract/methods.js";
 import { invalidRequest, permissionDenied } from "../errors.js";
 import type { ApplicationRecord } from "../store/port/records.js";
 import { findDisallowedGrants } from "../validation/violations.js";
 import { type Caller, callerHolds, expiryOf, grantsOf } from "./caller.js";
 import { uncoveredGrants } from "./grant-coverage.js";
-
-/** Takes the permissions and rules from a request or a record. */
-export const pickGrants = createConverter(AuthorizerGrantsSchema, {
-  shareNested: true,
-}) as unknown as (source: Grants) => Grants & GrantsInit;
-
-/** Grants as a part of a message. */
-type GrantsInit = Required<
-  Pick<Exclude<MessageInitShape<typeof AuthorizerGrantsSchema>, Message>, keyof Grants>
->;
 
 /** Throws if an application of this type cannot have the grants. */
 export function checkGrantsAllowed(type: ApplicationType, grants: Grants): void {

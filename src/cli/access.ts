@@ -125,8 +125,8 @@ function formatGrantDecision(decision: GrantDecision | undefined): string | unde
 
 function formatGrant({ decidedBy }: Pick<GrantDecision, "decidedBy">): string | undefined {
   if (decidedBy?.rule) {
-    const { place, priority, description } = decidedBy.rule;
-    return `rules[${place}], priority ${priority}${description ? `: ${description}` : ""}`;
+    const { index, priority, description } = decidedBy.rule;
+    return `rules[${index}], priority ${priority}${description ? `: ${description}` : ""}`;
   }
   return decidedBy?.permission && `permission ${decidedBy.permission}, granted directly`;
 }

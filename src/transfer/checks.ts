@@ -8,10 +8,14 @@ import {
 import {
   ApplicationRecordSchema,
   EventRecordSchema,
+  RuleRecordSchema,
   SessionRecordSchema,
 } from "../../gen/latchkey/store/v1/records_pb.js";
+import { AccessRuleSchema } from "../../gen/latchkey/v1/access_rule_pb.js";
 import { CreateApplicationRequestSchema } from "../../gen/latchkey/v1/application_service_pb.js";
 import { AuthorizeSessionRequestSchema } from "../../gen/latchkey/v1/session_service_pb.js";
+import type { Grants } from "../contract/grants.js";
+import { createConverter } from "../contract/message-converter.js";
 import type { FieldViolation } from "../contract/problems.js";
 import { invalidRequest, Problem } from "../errors.js";
 import type { EventRecord } from "../store/port/events.js";
@@ -81,7 +85,9 @@ function checkRecord<Desc extends DescMessage>(schema: Desc, record: object): vo
   checkMessage(schema, create(schema, record as MessageInitShape<Desc>));
 }
 
-/** A request with the fields of a record that have the same name and type in both. */
+const toRule = createConverter(AccessRuleSchema, { shareNested: true });
+
+/** A request with the fields of a record that have the same name and type in both, and with its rules. */
 function toRequest<Desc extends DescMessage>(
   schema: Desc,
   recordSchema: DescMessage,
@@ -90,7 +96,9 @@ function toRequest<Desc extends DescMessage>(
   const fields: Record<string, unknown> = {};
   for (const { localName, fieldKind, scalar, message } of schema.fields) {
     const own = recordSchema.field[localName];
-    if (own?.fieldKind === fieldKind && own.scalar === scalar && own.message === message) {
+    if (own?.message === RuleRecordSchema) {
+      fields[localName] = (record as Grants).rules.map(toRule);
+    } else if (own?.fieldKind === fieldKind && own.scalar === scalar && own.message === message) {
       fields[localName] = (record as Readonly<Record<string, unknown>>)[localName];
     }
   }

@@ -1,8 +1,8 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { pickGrants } from "../../src/auth/grants.js";
 import type { Grants } from "../../src/contract/grants.js";
+import { showGrants } from "../../src/services/rules.js";
 import { type Api, ApiFailure, keyOf } from "../support/api/api.js";
 import { createRestApi } from "../support/api/rest.js";
 import { repetitions } from "../support/jest/suite.js";
@@ -38,7 +38,7 @@ async function runChain({ start, steps }: Chain): Promise<Grants[]> {
     const created = await api.createApplication(key, {
       name: "created",
       type,
-      ...pickGrants(grants),
+      ...showGrants(grants),
     });
     ids.push(created.id);
     keys.push(keyOf(created));
@@ -58,9 +58,9 @@ async function runChain({ start, steps }: Chain): Promise<Grants[]> {
     if (kind === "create") {
       await create(key, type, grants);
     } else if (kind === "update") {
-      await api.updateApplication(key, { id, name: "changed", ...pickGrants(grants) });
+      await api.updateApplication(key, { id, name: "changed", ...showGrants(grants) });
     } else {
-      const { permissions } = pickGrants(grants);
+      const { permissions } = showGrants(grants);
       const { nonce, sessionKey } = await api.createSession(keyOf(shop));
       const expiresAt = timestampFromMs(server.clock.now() + 60_000);
       await api.authorizeSession(key, { nonce, permissions, expiresAt });

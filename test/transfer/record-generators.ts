@@ -3,12 +3,10 @@ import fc, { type Arbitrary } from "fast-check";
 import {
   ApplicationRecordSchema,
   EventRecordSchema,
+  RuleRecordSchema,
   SessionRecordSchema,
 } from "../../gen/latchkey/store/v1/records_pb.js";
-import {
-  AccessRuleConditionSchema,
-  AccessRuleSchema,
-} from "../../gen/latchkey/v1/access_rule_pb.js";
+import { AccessRuleConditionSchema } from "../../gen/latchkey/v1/access_rule_pb.js";
 import type { RuleRecord } from "../../src/contract/grants.js";
 import { formatOf } from "../../src/contract/message-converter.js";
 import type { EventRecord } from "../../src/store/port/events.js";
@@ -77,7 +75,7 @@ function anyScalar(field: DescField): Arbitrary<unknown> {
 }
 
 function rules(fields: Overrides): Arbitrary<readonly RuleRecord[]> {
-  const rule = anyRecord(AccessRuleSchema, {
+  const rule = anyRecord(RuleRecordSchema, {
     priority: fc.integer({ min: 1, max: 2 ** 31 - 1 }),
     transform: fc.constantFrom("redact", "mask", "reveal"),
     permissions: somePermissions,

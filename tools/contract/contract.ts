@@ -41,6 +41,8 @@ export interface Contract {
   header(field: DescField): string | undefined;
   /** The header that carries a response field as plain text, if any. */
   identityHeader(field: DescField): string | undefined;
+  /** Whether only the service sets the field. */
+  isOutputOnly(field: DescField): boolean;
   messageRules(message: DescMessage): readonly Rule[];
   /** Fields of the example of the message. */
   example(message: DescMessage): JsonObject;
@@ -147,6 +149,7 @@ export function readContract(files: readonly DescFile[]): Contract {
 
     header: (field) => readOwn(field, "http_header"),
     identityHeader: (field) => readOwn(field, "identity_header"),
+    isOutputOnly: (field) => readOwn(field, "output_only") !== undefined,
     messageRules: (message) => read<{ cel?: Rule[] }>(message, "buf.validate.message")?.cel ?? [],
     example: (message) => JSON.parse(readOwn(message, "example") ?? "{}"),
     fieldRules,

@@ -73,7 +73,7 @@ export function createExamples(contract: Contract, validate: Validate): Examples
       (field) =>
         !mode.omitted.includes(field.name) &&
         fixed[field.name] !== null &&
-        (mode.isResponse || !isTimestamp(field)),
+        (mode.isResponse || !(isTimestamp(field) || contract.isOutputOnly(field))),
     );
     if (mode.isMinimal) {
       const optional = fields.filter((field) => !contract.isRequired(field));

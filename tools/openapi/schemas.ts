@@ -83,7 +83,14 @@ export function createSchemas(contract: Contract): Schemas {
       fields.map((field) => {
         const schema = fieldSchema(contract, field, referTo);
         const isNullable = nullable.includes(field.name);
-        return [field.name, isNullable ? { ...schema, type: [schema.type, "null"] } : schema];
+        return [
+          field.name,
+          {
+            ...schema,
+            ...(isNullable && { type: [schema.type, "null"] }),
+            ...(contract.isOutputOnly(field) && { readOnly: true }),
+          },
+        ];
       }),
     );
   }

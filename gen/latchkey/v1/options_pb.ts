@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file latchkey/v1/options.proto.
  */
 export const file_latchkey_v1_options: GenFile = /*@__PURE__*/
-  fileDesc("ChlsYXRjaGtleS92MS9vcHRpb25zLnByb3RvEgtsYXRjaGtleS52MSKtAQoGQWNjZXNzEhIKCnBlcm1pc3Npb24YASABKAkSKAoHY2FsbGVycxgCIAMoDjIXLmxhdGNoa2V5LnYxLkNhbGxlcktpbmQSEgoKa2V5X2hlYWRlchgDIAEoCRIcChRhdXRob3JpemF0aW9uX2hlYWRlchgEIAEoCBIXCg91bmF1dGhlbnRpY2F0ZWQYBSABKAgSGgoSY2xpZW50X2NlcnRpZmljYXRlGAYgASgIIlQKClBlcm1pc3Npb24SDAoEbmFtZRgBIAEoCRIOCgZhbGxvd3MYAiABKAkSKAoHaG9sZGVycxgDIAMoDjIXLmxhdGNoa2V5LnYxLkNhbGxlcktpbmQqjwEKCkNhbGxlcktpbmQSGwoXQ0FMTEVSX0tJTkRfVU5TUEVDSUZJRUQQABIXChNDQUxMRVJfS0lORF9QUklWQVRFEAESFgoSQ0FMTEVSX0tJTkRfUFVCTElDEAISGgoWQ0FMTEVSX0tJTkRfTUFOQUdFTUVOVBADEhcKE0NBTExFUl9LSU5EX1NFU1NJT04QBCpdCgpSZXN0Rm9ybWF0EhsKF1JFU1RfRk9STUFUX1VOU1BFQ0lGSUVEEAASHAoYUkVTVF9GT1JNQVRfTEVOSUVOVF9KU09OEAESFAoQUkVTVF9GT1JNQVRfRk9STRACOk0KBmFjY2VzcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNGGAyABKAsyEy5sYXRjaGtleS52MS5BY2Nlc3NSBmFjY2VzczpBCgtodHRwX3N0YXR1cxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNKGAyABKAVSCmh0dHBTdGF0dXM6OAoGZXJyb3JzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY1IYDIAMoCVIGZXJyb3JzOj8KCmxlYXZlc19vdXQSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjVhgMgAygJUglsZWF2ZXNPdXQ6QAoKcmVwbGF5YWJsZRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNeGAyABKAhSCnJlcGxheWFibGU6WgoLcmVzdF9mb3JtYXQSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjYhgMgASgOMhcubGF0Y2hrZXkudjEuUmVzdEZvcm1hdFIKcmVzdEZvcm1hdDpFCg1yZXF1ZXN0X2l0ZW1zEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY2oYDIAEoCVIMcmVxdWVzdEl0ZW1zOkcKDnJlc3BvbnNlX2l0ZW1zEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY24YDIAEoCVINcmVzcG9uc2VJdGVtczpLChByZXNwb25zZV9leGFtcGxlEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY3IYDIAEoCVIPcmVzcG9uc2VFeGFtcGxlOjsKB2V4YW1wbGUSHy5nb29nbGUucHJvdG9idWYuTWVzc2FnZU9wdGlvbnMY0YYDIAEoCVIHZXhhbXBsZTpcCgtwZXJtaXNzaW9ucxIfLmdvb2dsZS5wcm90b2J1Zi5TZXJ2aWNlT3B0aW9ucxjThgMgAygLMhcubGF0Y2hrZXkudjEuUGVybWlzc2lvblILcGVybWlzc2lvbnM6ZwoRa25vd25fcGVybWlzc2lvbnMSHy5nb29nbGUucHJvdG9idWYuU2VydmljZU9wdGlvbnMY1oYDIAMoCzIXLmxhdGNoa2V5LnYxLlBlcm1pc3Npb25SEGtub3duUGVybWlzc2lvbnM6QAoLaHR0cF9oZWFkZXISHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNGGAyABKAlSCmh0dHBIZWFkZXI6SAoPaWRlbnRpdHlfaGVhZGVyEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjahgMgASgJUg5pZGVudGl0eUhlYWRlcjpPChNpZ25vcmVzX290aGVyX3R5cGVzEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjbhgMgASgIUhFpZ25vcmVzT3RoZXJUeXBlc2IGcHJvdG8z", [file_google_protobuf_descriptor]);
+  fileDesc("ChlsYXRjaGtleS92MS9vcHRpb25zLnByb3RvEgtsYXRjaGtleS52MSKtAQoGQWNjZXNzEhIKCnBlcm1pc3Npb24YASABKAkSKAoHY2FsbGVycxgCIAMoDjIXLmxhdGNoa2V5LnYxLkNhbGxlcktpbmQSEgoKa2V5X2hlYWRlchgDIAEoCRIcChRhdXRob3JpemF0aW9uX2hlYWRlchgEIAEoCBIXCg91bmF1dGhlbnRpY2F0ZWQYBSABKAgSGgoSY2xpZW50X2NlcnRpZmljYXRlGAYgASgIIlQKClBlcm1pc3Npb24SDAoEbmFtZRgBIAEoCRIOCgZhbGxvd3MYAiABKAkSKAoHaG9sZGVycxgDIAMoDjIXLmxhdGNoa2V5LnYxLkNhbGxlcktpbmQqWQoKT3V0cHV0T25seRIbChdPVVRQVVRfT05MWV9VTlNQRUNJRklFRBAAEhcKE09VVFBVVF9PTkxZX0lHTk9SRUQQARIVChFPVVRQVVRfT05MWV9FUVVBTBACKmAKC1dpdGhvdXRNYXNrEhwKGFdJVEhPVVRfTUFTS19VTlNQRUNJRklFRBAAEhkKFVdJVEhPVVRfTUFTS19SRVFVSVJFRBABEhgKFFdJVEhPVVRfTUFTS19DTEVBUkVEEAIqjwEKCkNhbGxlcktpbmQSGwoXQ0FMTEVSX0tJTkRfVU5TUEVDSUZJRUQQABIXChNDQUxMRVJfS0lORF9QUklWQVRFEAESFgoSQ0FMTEVSX0tJTkRfUFVCTElDEAISGgoWQ0FMTEVSX0tJTkRfTUFOQUdFTUVOVBADEhcKE0NBTExFUl9LSU5EX1NFU1NJT04QBCpdCgpSZXN0Rm9ybWF0EhsKF1JFU1RfRk9STUFUX1VOU1BFQ0lGSUVEEAASHAoYUkVTVF9GT1JNQVRfTEVOSUVOVF9KU09OEAESFAoQUkVTVF9GT1JNQVRfRk9STRACOk0KBmFjY2VzcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNGGAyABKAsyEy5sYXRjaGtleS52MS5BY2Nlc3NSBmFjY2VzczpBCgtodHRwX3N0YXR1cxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNKGAyABKAVSCmh0dHBTdGF0dXM6OAoGZXJyb3JzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY1IYDIAMoCVIGZXJyb3JzOj8KCmxlYXZlc19vdXQSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjVhgMgAygJUglsZWF2ZXNPdXQ6QAoKcmVwbGF5YWJsZRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNeGAyABKAhSCnJlcGxheWFibGU6WgoLcmVzdF9mb3JtYXQSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjYhgMgASgOMhcubGF0Y2hrZXkudjEuUmVzdEZvcm1hdFIKcmVzdEZvcm1hdDpFCg1yZXF1ZXN0X2l0ZW1zEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY2oYDIAEoCVIMcmVxdWVzdEl0ZW1zOkcKDnJlc3BvbnNlX2l0ZW1zEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY24YDIAEoCVINcmVzcG9uc2VJdGVtczpLChByZXNwb25zZV9leGFtcGxlEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY3IYDIAEoCVIPcmVzcG9uc2VFeGFtcGxlOjsKB2V4YW1wbGUSHy5nb29nbGUucHJvdG9idWYuTWVzc2FnZU9wdGlvbnMY0YYDIAEoCVIHZXhhbXBsZTpcCgtwZXJtaXNzaW9ucxIfLmdvb2dsZS5wcm90b2J1Zi5TZXJ2aWNlT3B0aW9ucxjThgMgAygLMhcubGF0Y2hrZXkudjEuUGVybWlzc2lvblILcGVybWlzc2lvbnM6ZwoRa25vd25fcGVybWlzc2lvbnMSHy5nb29nbGUucHJvdG9idWYuU2VydmljZU9wdGlvbnMY1oYDIAMoCzIXLmxhdGNoa2V5LnYxLlBlcm1pc3Npb25SEGtub3duUGVybWlzc2lvbnM6QAoLaHR0cF9oZWFkZXISHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNGGAyABKAlSCmh0dHBIZWFkZXI6SAoPaWRlbnRpdHlfaGVhZGVyEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjahgMgASgJUg5pZGVudGl0eUhlYWRlcjpPChNpZ25vcmVzX290aGVyX3R5cGVzEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjbhgMgASgIUhFpZ25vcmVzT3RoZXJUeXBlczpZCgtvdXRwdXRfb25seRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY3IYDIAEoDjIXLmxhdGNoa2V5LnYxLk91dHB1dE9ubHlSCm91dHB1dE9ubHk6XAoMd2l0aG91dF9tYXNrEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjdhgMgASgOMhgubGF0Y2hrZXkudjEuV2l0aG91dE1hc2tSC3dpdGhvdXRNYXNrYgZwcm90bzM", [file_google_protobuf_descriptor]);
 
 /**
  * Who may call a method. The caller must hold the permission, if one is set, and
@@ -114,6 +114,73 @@ export const PermissionSchema: GenMessage<Permission> = /*@__PURE__*/
   messageDesc(file_latchkey_v1_options, 1);
 
 /**
+ * What a request may contain in a field that only the service sets.
+ *
+ * @generated from enum latchkey.v1.OutputOnly
+ */
+export enum OutputOnly {
+  /**
+   * @generated from enum value: OUTPUT_ONLY_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Any value, which is ignored.
+   *
+   * @generated from enum value: OUTPUT_ONLY_IGNORED = 1;
+   */
+  IGNORED = 1,
+
+  /**
+   * The current value. Others are refused.
+   *
+   * @generated from enum value: OUTPUT_ONLY_EQUAL = 2;
+   */
+  EQUAL = 2,
+}
+
+/**
+ * Describes the enum latchkey.v1.OutputOnly.
+ */
+export const OutputOnlySchema: GenEnum<OutputOnly> = /*@__PURE__*/
+  enumDesc(file_latchkey_v1_options, 0);
+
+/**
+ * What an update without an update mask does with an absent field. REST's PUT is such
+ * an update.
+ *
+ * @generated from enum latchkey.v1.WithoutMask
+ */
+export enum WithoutMask {
+  /**
+   * The field does not change.
+   *
+   * @generated from enum value: WITHOUT_MASK_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The update is refused. A field that is required here is never empty.
+   *
+   * @generated from enum value: WITHOUT_MASK_REQUIRED = 1;
+   */
+  REQUIRED = 1,
+
+  /**
+   * The field is cleared.
+   *
+   * @generated from enum value: WITHOUT_MASK_CLEARED = 2;
+   */
+  CLEARED = 2,
+}
+
+/**
+ * Describes the enum latchkey.v1.WithoutMask.
+ */
+export const WithoutMaskSchema: GenEnum<WithoutMask> = /*@__PURE__*/
+  enumDesc(file_latchkey_v1_options, 1);
+
+/**
  * The owner of a key: an application of one of the three types, or a session.
  *
  * @generated from enum latchkey.v1.CallerKind
@@ -149,7 +216,7 @@ export enum CallerKind {
  * Describes the enum latchkey.v1.CallerKind.
  */
 export const CallerKindSchema: GenEnum<CallerKind> = /*@__PURE__*/
-  enumDesc(file_latchkey_v1_options, 0);
+  enumDesc(file_latchkey_v1_options, 2);
 
 /**
  * The format of REST requests and responses.
@@ -186,7 +253,7 @@ export enum RestFormat {
  * Describes the enum latchkey.v1.RestFormat.
  */
 export const RestFormatSchema: GenEnum<RestFormat> = /*@__PURE__*/
-  enumDesc(file_latchkey_v1_options, 1);
+  enumDesc(file_latchkey_v1_options, 3);
 
 /**
  * Who may call the method. Required for every method of this package.
@@ -317,4 +384,22 @@ export const identity_header: GenExtension<FieldOptions, string> = /*@__PURE__*/
  */
 export const ignores_other_types: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
   extDesc(file_latchkey_v1_options, 14);
+
+/**
+ * What a request may contain in a field that only the service sets, so that
+ * clients can send what a response contained.
+ *
+ * @generated from extension: latchkey.v1.OutputOnly output_only = 50012;
+ */
+export const output_only: GenExtension<FieldOptions, OutputOnly> = /*@__PURE__*/
+  extDesc(file_latchkey_v1_options, 15);
+
+/**
+ * What an update does with the field if it has no update mask and the field is
+ * absent.
+ *
+ * @generated from extension: latchkey.v1.WithoutMask without_mask = 50013;
+ */
+export const without_mask: GenExtension<FieldOptions, WithoutMask> = /*@__PURE__*/
+  extDesc(file_latchkey_v1_options, 16);
 

@@ -2,29 +2,32 @@ import type { Grants, RuleRecord } from "../grants.js";
 import { firstMatch, indexRules, type RuleIndex } from "./rule-index.js";
 import { covers, type Scope, scopeOf, type Token } from "./scope.js";
 
-export type Decision = RuleGrant | DirectGrant | Denial;
+export type Decision<Rule extends DecidingRule = DecidingRule> =
+  | RuleGrant<Rule>
+  | DirectGrant
+  | Denial;
 
-interface RuleGrant {
+interface RuleGrant<Rule> {
   readonly allowed: true;
   readonly transform: string;
-  readonly decidedBy: {
-    readonly rule: {
-      /** The index of the rule in the original list. The API calls it `place`. */
-      readonly place: number;
-      readonly priority: number;
-      readonly description?: string;
-    };
-  };
+  readonly decidedBy: { readonly rule: Rule };
+}
+
+export interface DecidingRule {
+  /** The index of the rule in the original list. */
+  readonly index: number;
+  readonly priority: number;
+  readonly description?: string;
 }
 
 /** Allowed by a permission that is granted directly, so it applies to everything. */
-interface DirectGrant {
+export interface DirectGrant {
   readonly allowed: true;
   readonly transform: string;
   readonly decidedBy: { readonly permission: string };
 }
 
-interface Denial {
+export interface Denial {
   readonly allowed: false;
   /** No grant lists the permission, or only rules for other tokens do. */
   readonly reason: "permission_missing" | "no_rule_matches";
@@ -61,10 +64,10 @@ export function decide(
 export type LimitedBy = "session" | "authorizer";
 
 /** The stricter of two decisions. On a tie, the session's. */
-export function stricterOf(
-  bySession: Decision,
-  byAuthorizer: Decision,
-): { readonly decision: Decision; readonly limitedBy: LimitedBy } {
+export function stricterOf<D extends Decision>(
+  bySession: D,
+  byAuthorizer: D,
+): { readonly decision: D; readonly limitedBy: LimitedBy } {
   const isLimited =
     bySession.allowed &&
     (!byAuthorizer.allowed ||
@@ -97,8 +100,13 @@ function decidingRank(
   return token ? firstMatch(ruleIndex, token) : ruleIndex.everything;
 }
 
-function grantBy({ transform, index, priority, description }: CompiledRule): RuleGrant {
-  const rule = { place: index, priority, ...(description !== undefined && { description }) };
+function grantBy({
+  transform,
+  index,
+  priority,
+  description,
+}: CompiledRule): RuleGrant<DecidingRule> {
+  const rule = { index, priority, ...(description !== undefined && { description }) };
   return { allowed: true, transform, decidedBy: { rule } };
 }
 

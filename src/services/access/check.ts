@@ -9,19 +9,24 @@ import {
 } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { type Caller, expiryOf } from "../../auth/caller.js";
 import {
+  type DecidingRule,
   type Decision,
+  type Denial,
+  type DirectGrant,
   decide,
   type LimitedBy,
   stricterOf,
 } from "../../contract/decisions/decide.js";
 import { type DenialReason, explainDenial } from "../../contract/decisions/explain.js";
 import { createRestrictionCheck } from "../../contract/decisions/restrictions.js";
+import type { RuleRecord } from "../../contract/grants.js";
 import { isOwnPermission } from "../../contract/methods.js";
 import { invalidRequest, Problem } from "../../errors.js";
 import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
 import { hasNoAddress, parsePeerAddress } from "../../lib/networks.js";
 import type { Store } from "../../store/port/store.js";
 import { toTimestamp } from "../../validation/time.js";
+import { ruleId } from "../rules.js";
 import { createGrantCache, type GrantsRecord } from "./grant-cache.js";
 import type { Subject, Subjects } from "./subjects.js";
 
@@ -101,8 +106,23 @@ export function createChecks({ store, subjects }: CheckOptions): Checks {
     };
   }
 
-  function decideBy(record: GrantsRecord, { permission, token }: CheckAccessRequest): Decision {
-    return decide(compiledGrantsOf(record), permission, token, isOwnPermission(permission));
+  function decideBy(
+    record: GrantsRecord,
+    { permission, token }: CheckAccessRequest,
+  ): IdentifiedDecision {
+    const grants = compiledGrantsOf(record);
+    const decision = decide(grants, permission, token, isOwnPermission(permission));
+    if (!decision.allowed || !("rule" in decision.decidedBy)) {
+      return decision as Denial | DirectGrant;
+    }
+    const { transform, decidedBy } = decision;
+    const { index } = decidedBy.rule;
+    let id = grants.ruleIds.get(index);
+    if (id === undefined) {
+      id = ruleId(record.rules[index] as RuleRecord);
+      grants.ruleIds.set(index, id);
+    }
+    return { allowed: true, transform, decidedBy: { rule: { ...decidedBy.rule, id } } };
   }
 
   function toResult(
@@ -222,7 +242,10 @@ function toInvalid(
   };
 }
 
-function toDecidedBy({ decidedBy }: Extract<Decision, { allowed: true }>): DecidedBy {
+/** A decision with the id of the rule that decided. */
+type IdentifiedDecision = Decision<DecidingRule & { readonly id: string }>;
+
+function toDecidedBy({ decidedBy }: Extract<IdentifiedDecision, { allowed: true }>): DecidedBy {
   return "rule" in decidedBy
     ? {
         $typeName: "latchkey.v1.DecidedBy",
@@ -236,7 +259,10 @@ function trueIfNotEmpty(list: readonly string[] | undefined): true | undefined {
   return list && list.length > 0 ? true : undefined;
 }
 
-type SubjectDecision = (Decision | { readonly allowed: false; readonly reason: DenialReason }) & {
+type SubjectDecision = (
+  | IdentifiedDecision
+  | { readonly allowed: false; readonly reason: DenialReason }
+) & {
   /** Set for a session that its authorizer's grants limit. */
   readonly sessionDecisions?: SessionDecisions;
 };

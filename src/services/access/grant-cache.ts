@@ -19,12 +19,18 @@ interface GrantCacheOptions {
   readonly admitEvery?: number;
 }
 
+/** Compiled grants, with the ids of rules. */
+interface CachedGrants extends CompiledGrants {
+  /** The ids of rules that decided, by index. Few rules decide, so they are computed on first use. */
+  readonly ruleIds: Map<number, string>;
+}
+
 /** Caches the compiled grants of frequently checked records, by id and version. */
 export function createGrantCache({
   generationWeight = 22 * 1024 * 1024,
   admitEvery = 8,
-}: GrantCacheOptions = {}): (record: GrantsRecord) => CompiledGrants {
-  const cache = createGenerationalCache<CompiledGrants>(
+}: GrantCacheOptions = {}): (record: GrantsRecord) => CachedGrants {
+  const cache = createGenerationalCache<CachedGrants>(
     generationWeight,
     admitEvery,
     cacheCountsOf("rules"),
@@ -36,7 +42,7 @@ export function createGrantCache({
     if (cached) {
       return cached;
     }
-    const compiled = compileGrants(record);
+    const compiled = { ...compileGrants(record), ruleIds: new Map<number, string>() };
     return cache.shouldAdmit() ? cache.add(id, version, compiled, weightOf(record)) : compiled;
   };
 }

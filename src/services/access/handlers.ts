@@ -10,7 +10,6 @@ import {
 } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { type Caller, callerOf, callOf, expiryOf, grantsOf } from "../../auth/caller.js";
 import type { CursorSealerFactory } from "../../auth/cursor-sealing.js";
-import { pickGrants } from "../../auth/grants.js";
 import {
   type ApplicationType,
   applicationTypes,
@@ -24,6 +23,7 @@ import type { Store } from "../../store/port/store.js";
 import { toTimestamp } from "../../validation/time.js";
 import { validateMessage } from "../../validation/validate.js";
 import { type RateLimits, throwIfRefused } from "../rate-limits/rate-limits.js";
+import { showGrants } from "../rules.js";
 import { createOpenStream, createResumeTokens } from "../streams.js";
 import { createRunBatch } from "./batch.js";
 import type { Checks } from "./check.js";
@@ -97,7 +97,7 @@ export function createAccessHandlers({
         name: application.name,
         type: application.type,
         authorized: !session || session.authorizedAt !== undefined,
-        ...pickGrants(grantsOf(caller)),
+        ...showGrants(grantsOf(caller)),
         expiresAt: toTimestamp(expiryOf(caller)),
         allowedOrigins: [...application.allowedOrigins],
         allowedCidrs: [...application.allowedCidrs],
@@ -131,7 +131,7 @@ function boundaryOf({
   const granted = heldPermissions(session);
   const isGranted = (permission: string) => granted.includes(permission);
   return {
-    ...pickGrants({
+    ...showGrants({
       permissions: boundary.permissions.filter(isGranted),
       rules: boundary.rules
         .map((rule) => ({ ...rule, permissions: rule.permissions.filter(isGranted) }))

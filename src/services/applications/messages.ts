@@ -3,6 +3,7 @@ import { ApplicationSchema } from "../../../gen/latchkey/v1/application_service_
 import { createFieldReaders } from "../../contract/message-converter.js";
 import type { ApplicationRecord } from "../../store/port/records.js";
 import { toTimestamp } from "../../validation/time.js";
+import { toAccessRules } from "../rules.js";
 import { versionOf } from "./update-application.js";
 
 type ApplicationInit = MessageInitShape<typeof ApplicationSchema>;
@@ -18,6 +19,7 @@ class ApplicationMessage {
 /** The fields that differ from those of the record. */
 const differing: Readonly<Record<string, (record: ApplicationRecord) => unknown>> = {
   version: versionOf,
+  rules: ({ rules }) => toAccessRules(rules),
   status: ({ disabled }) => (disabled ? "disabled" : "enabled"),
 };
 

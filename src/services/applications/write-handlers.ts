@@ -8,15 +8,10 @@ import {
   UpdateApplicationRequestSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { callerOf } from "../../auth/caller.js";
-import {
-  checkGrantsAllowed,
-  checkMayAdminister,
-  type ProposedGrants,
-  pickGrants,
-} from "../../auth/grants.js";
+import { checkGrantsAllowed, checkMayAdminister, type ProposedGrants } from "../../auth/grants.js";
 import { generateKey } from "../../auth/keys.js";
 import { maskableFields } from "../../contract/fields.js";
-import type { ApplicationType, Grants } from "../../contract/grants.js";
+import type { ApplicationType } from "../../contract/grants.js";
 import { kindFor } from "../../contract/key-text.js";
 import { createConverter } from "../../contract/message-converter.js";
 import { applicationNotFound } from "../../errors.js";
@@ -29,6 +24,7 @@ import type {
 import { checkRestrictions, checkSessionQuota } from "../../validation/restrictions.js";
 import { checkFuture, fromTimestamp, readExpiry } from "../../validation/time.js";
 import { stateOf, withDenialTarget } from "../events/audit.js";
+import { readGrants } from "../rules.js";
 import { toApplication } from "./messages.js";
 import {
   type ApplicationHandlers,
@@ -83,7 +79,7 @@ export function createWriteHandlers({
     async createApplication(request, context) {
       const caller = callerOf(context);
       const type = request.type as ApplicationType;
-      const grants = pickGrants(request);
+      const grants = readGrants(request);
       checkGrantsAllowed(type, grants);
       checkRestrictions(type, request);
       checkSessionQuota(type, request.sessionQuota);
@@ -96,7 +92,7 @@ export function createWriteHandlers({
       const key = { id: newId(clock()), hash: keyring.hash(plaintextKey) };
       const response = (record: ApplicationRecord) => toApplication(record, plaintextKey);
       const record = await applications.create(
-        { ...readNewFields(request), id, tenantId, type, key, createdBy, expiresAt },
+        { ...readNewFields(request), ...grants, id, tenantId, type, key, createdBy, expiresAt },
         audit(context, {
           kind: "application.created",
           target: ({ name }: ApplicationRecord) => ({ applicationId: id, keyId: key.id, name }),
@@ -109,7 +105,7 @@ export function createWriteHandlers({
 
     async updateApplication(request, context) {
       const { name } = request;
-      const grants = pickGrants(request);
+      const grants = readGrants(request);
       const { expiresAt: expiry } = request;
       const expiresAt = expiry && fromTimestamp(expiry, "expires_at");
       const changes = { ...readChanges(request), ...(expiresAt !== undefined && { expiresAt }) };
@@ -182,9 +178,7 @@ const conversion = { values: { time: timestampMs }, shareNested: true };
 const readFields = createConverter(CreateApplicationRequestSchema, conversion);
 
 /** Reads the fields that a request and a record have in common. An empty text is absent. */
-function readNewFields(
-  request: CreateApplicationRequest,
-): Pick<ApplicationFields, "name" | keyof Grants> {
+function readNewFields(request: CreateApplicationRequest): Pick<ApplicationFields, "name"> {
   const given = Object.entries(readFields(request)).filter(([, value]) => value !== "");
   return Object.fromEntries(given) as ReturnType<typeof readNewFields>;
 }

@@ -22,6 +22,7 @@ import {
 import type { Store } from "../../store/port/store.js";
 import { fromTimestamp, toTimestamp } from "../../validation/time.js";
 import { defaultPageSize, describeTotal, maxCounted, sealCursors, totalOf } from "../pagination.js";
+import { toAccessRules } from "../rules.js";
 import { createOpenStream, createResumeTokens, defaultHeartbeat } from "../streams.js";
 
 interface EventHandlerOptions {
@@ -139,7 +140,11 @@ function isEmpty(principal: Principal): boolean {
 const convertState = createConverter(CredentialStateSchema, { values: { time: toTimestamp } });
 
 function toState(state: CredentialState): MessageInitShape<typeof CredentialStateSchema> {
-  const { disabled } = state;
+  const { disabled, rules } = state;
   const status = disabled ? "disabled" : "enabled";
-  return { ...convertState(state), ...(disabled !== undefined && { status }) };
+  return {
+    ...convertState(state),
+    rules: toAccessRules(rules),
+    ...(disabled !== undefined && { status }),
+  };
 }

@@ -3,12 +3,7 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import { SessionSchema, type SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
 import { callerOf, expiryOf } from "../../auth/caller.js";
 import type { CursorSealerFactory } from "../../auth/cursor-sealing.js";
-import {
-  checkMayAdminister,
-  checkSessionMayHold,
-  type GrantGuard,
-  pickGrants,
-} from "../../auth/grants.js";
+import { checkMayAdminister, checkSessionMayHold, type GrantGuard } from "../../auth/grants.js";
 import { generateKey, type Keyring } from "../../auth/keys.js";
 import type { GrantPolicy, Settings } from "../../config/settings.js";
 import { parseKey } from "../../contract/key-format.js";
@@ -37,6 +32,7 @@ import {
   totalOf,
 } from "../pagination.js";
 import type { RateLimits } from "../rate-limits/rate-limits.js";
+import { readGrants, showGrants } from "../rules.js";
 
 interface SessionHandlerOptions {
   readonly store: Store;
@@ -106,7 +102,7 @@ function createSessionSetupHandlers({
 
     async authorizeSession(request, context) {
       const caller = callerOf(context);
-      const grants = pickGrants(request);
+      const grants = readGrants(request);
       checkSessionMayHold(grants);
       grantGuard.checkMayDelegate(caller, grants);
       const expiresAt = await readExpiry(request.expiresAt, store, settings.sessionMaxTtl);
@@ -246,6 +242,7 @@ function toSession(
   const { session, authorizer } = found;
   return {
     ...convertSession(session),
+    ...showGrants(session),
     state: session.authorizedAt === undefined ? "unauthorized" : "authorized",
     expiresAt: toTimestamp(expiryOf(found)),
     limitedByAuthorizer: (authorizer && grantPolicy === "held") || undefined,

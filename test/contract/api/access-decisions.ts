@@ -72,7 +72,7 @@ export function describeAllowedChecks(subject: ApiSubject): void {
         expect(decision).toMatchObject({ allowed: true, transform });
         expect(decision.decidedBy?.permission).toBeUndefined();
         expect(decision.decidedBy?.rule).toMatchObject({
-          place: 0,
+          index: 0,
           priority: 7,
           description: "cards",
         });
@@ -84,7 +84,7 @@ export function describeAllowedChecks(subject: ApiSubject): void {
       const { description: _, ...undescribed } = rule(1, "/pci/", "");
       const { key } = await tenant.createApplication("private", { rules: [undescribed] });
       const { decidedBy } = await check(tenant, { key, permission: "token:read", token: card });
-      expect(decidedBy?.rule).toMatchObject({ place: 0, priority: 1 });
+      expect(decidedBy?.rule).toMatchObject({ index: 0, priority: 1 });
       expect(decidedBy?.rule?.description).toBeUndefined();
     });
 
@@ -105,7 +105,7 @@ export function describeAllowedChecks(subject: ApiSubject): void {
       });
       expect(transform).toBe("reveal");
       expect(decidedBy?.rule).toMatchObject({
-        place: 2,
+        index: 2,
         priority: 3,
         description: "first of two",
       });
@@ -118,7 +118,7 @@ export function describeAllowedChecks(subject: ApiSubject): void {
       const decide = async (token?: object) => {
         const request = { key, permission: "token:read", ...(token && { token }) };
         const { transform, decidedBy } = await check(tenant, request);
-        return [transform, decidedBy?.rule?.place ?? decidedBy?.permission];
+        return [transform, decidedBy?.rule?.index ?? decidedBy?.permission];
       };
       expect(await decide(card)).toEqual(["reveal", 0]);
       expect(await decide({ container: "/other/" })).toEqual(["mask", "token:read"]);
@@ -158,7 +158,7 @@ export function describeAllowedChecks(subject: ApiSubject): void {
       const { key } = await tenant.createApplication("management", { rules });
       const { transform, decidedBy } = await check(tenant, { key, permission: "token:read" });
       expect(transform).toBe("reveal");
-      expect(decidedBy?.rule).toMatchObject({ place: 1, priority: 2, description: "all" });
+      expect(decidedBy?.rule).toMatchObject({ index: 1, priority: 2, description: "all" });
     });
 
     it("matches any rule for this service's own permissions if no token is given", async () => {
@@ -169,7 +169,7 @@ export function describeAllowedChecks(subject: ApiSubject): void {
       for (const permission of own) {
         const { allowed, decidedBy } = await check(tenant, { key, permission });
         expect(allowed).toBe(true);
-        expect(decidedBy?.rule).toMatchObject({ place: 0, priority: 4, description: "own" });
+        expect(decidedBy?.rule).toMatchObject({ index: 0, priority: 4, description: "own" });
       }
     });
 
@@ -220,7 +220,7 @@ export function describeAllowedChecks(subject: ApiSubject): void {
       const { key } = await tenant.openSession({ rules });
       const getDecidingRule = async (token: object) => {
         const { bySession } = await check(tenant, { key, permission: "token:read", token });
-        return bySession?.decidedBy?.rule?.place ?? bySession?.reason;
+        return bySession?.decidedBy?.rule?.index ?? bySession?.reason;
       };
       expect(await getDecidingRule({ id: "card-1", container: "/pci/high/" })).toBe(1);
       expect(await getDecidingRule({ id: "card-10", container: "/pci/high/" })).toBe(0);

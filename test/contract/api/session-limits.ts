@@ -44,7 +44,7 @@ export function describeSessionLimits(subject: ApiSubject): void {
         allowed: false,
         reason: "no_rule_matches",
         limitedBy: "authorizer",
-        bySession: { allowed: true, transform: "reveal", decidedBy: { rule: { place: 0 } } },
+        bySession: { allowed: true, transform: "reveal", decidedBy: { rule: { index: 0 } } },
         byAuthorizer: { allowed: false, reason: "no_rule_matches" },
         authorizedBy: backend.id,
       });
@@ -56,7 +56,7 @@ export function describeSessionLimits(subject: ApiSubject): void {
         allowed: true,
         transform: "redact",
         limitedBy: "authorizer",
-        decidedBy: { rule: { place: 0, priority: 1 } },
+        decidedBy: { rule: { index: 0, priority: 1 } },
         bySession: { allowed: true, transform: "reveal" },
         byAuthorizer: { allowed: true, transform: "redact" },
       });

@@ -26,6 +26,7 @@ import { describeOptimisticLocking } from "./optimistic-locking.js";
 import { describeOverview } from "./overview.js";
 import { describePrivilegeEscalation } from "./privilege-escalation.js";
 import { describeRestrictions } from "./restrictions.js";
+import { describeRuleIds } from "./rule-ids.js";
 import { describeSessionLimits } from "./session-limits.js";
 import { describeSessionManagement } from "./session-management.js";
 import { describeSessionQuotas } from "./session-quotas.js";
@@ -75,6 +76,7 @@ const allCases: readonly DescribeCases[] = [
   describeKeyRevocation,
   describeRestrictions,
   describeAllowedChecks,
+  describeRuleIds,
   describeDeniedChecks,
   describeCheckSubjects,
   describeCheckCallers,

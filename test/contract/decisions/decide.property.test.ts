@@ -39,7 +39,7 @@ function decideByReference(
   );
   if (deciding) {
     const { priority, description, transform } = deciding.rule;
-    const rule = { place: deciding.index, priority };
+    const rule = { index: deciding.index, priority };
     const described = description === undefined ? rule : { ...rule, description };
     return { allowed: true, transform, decidedBy: { rule: described } };
   }

@@ -11,7 +11,7 @@ function decideByRules(rules: RuleRecord[], token: Token | undefined, permission
 /** The index of the deciding rule. */
 function decidingIndex(decision: Decision): number | undefined {
   return decision.allowed && "rule" in decision.decidedBy
-    ? decision.decidedBy.rule.place
+    ? decision.decidedBy.rule.index
     : undefined;
 }
 
@@ -53,12 +53,12 @@ describe("rules", () => {
     expect(decideByRules(rules, { id: "a" }, "token:use")).toStrictEqual({
       allowed: true,
       transform: "redact",
-      decidedBy: { rule: { place: 1, priority: 1, description: "Cards" } },
+      decidedBy: { rule: { index: 1, priority: 1, description: "Cards" } },
     });
     expect(decideByRules(rules, { id: "a" })).toStrictEqual({
       allowed: true,
       transform: "mask",
-      decidedBy: { rule: { place: 0, priority: 1 } },
+      decidedBy: { rule: { index: 0, priority: 1 } },
     });
   });
 
@@ -67,7 +67,7 @@ describe("rules", () => {
     const grants = compileGrants({ permissions: ["token:read"], rules });
     expect(decide(grants, "token:read", { container: "/pci/" }, false)).toMatchObject({
       transform: "redact",
-      decidedBy: { rule: { place: 0 } },
+      decidedBy: { rule: { index: 0 } },
     });
     expect(decide(grants, "token:read", { container: "/logs/" }, false)).toMatchObject({
       transform: "mask",

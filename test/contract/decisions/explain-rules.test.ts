@@ -41,7 +41,7 @@ describe("an explanation", () => {
           expect(step).toBeUndefined();
           counts.none++;
         } else if ("rule" in decidedBy) {
-          expect(step).toBe(decidedBy.rule.place);
+          expect(step).toBe(decidedBy.rule.index);
           counts.rule++;
         } else {
           expect(step).toBe("direct");

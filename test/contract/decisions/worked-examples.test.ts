@@ -67,7 +67,7 @@ function formatDecision(decision: Decision): string {
     return `denied ${decision.reason}`;
   }
   const { transform, decidedBy } = decision;
-  const grant = "rule" in decidedBy ? `rule ${decidedBy.rule.place}` : "permission";
+  const grant = "rule" in decidedBy ? `rule ${decidedBy.rule.index}` : "permission";
   return `allowed ${transform} by ${grant}`;
 }
 

@@ -6,7 +6,7 @@ import { create } from "@bufbuild/protobuf";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { open } from "lmdb";
-import { AccessRuleSchema } from "../../../gen/latchkey/v1/access_rule_pb.js";
+import { RuleRecordSchema } from "../../../gen/latchkey/store/v1/records_pb.js";
 import { applicationTypes } from "../../../src/contract/grants.js";
 import { newId } from "../../../src/lib/uuid.js";
 import { type Environment, openEnvironment } from "../../../src/store/lmdb/environment.js";
@@ -482,7 +482,7 @@ describe("a record in LMDB", () => {
   it("has no unknown fields of a request", async () => {
     const store = await folder.open();
     const unknown = [{ no: 99, wireType: 2, data: new Uint8Array(1_000) }];
-    const rules = grants.rules.map((rule) => create(AccessRuleSchema, rule as never));
+    const rules = grants.rules.map((rule) => create(RuleRecordSchema, rule as never));
     for (const given of [rules, rules.map((rule) => ({ ...rule, $unknown: unknown }))]) {
       await store.applications.create(anApplication({ rules: given }), audit.created);
     }

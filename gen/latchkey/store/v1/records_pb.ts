@@ -12,7 +12,7 @@ import { extDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "../../../buf/validate/validate_pb.js";
 import type { FieldOptions } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
-import type { AccessRule } from "../../v1/access_rule_pb.js";
+import type { AccessRuleCondition } from "../../v1/access_rule_pb.js";
 import { file_latchkey_v1_access_rule } from "../../v1/access_rule_pb.js";
 import type { Message } from "@bufbuild/protobuf";
 
@@ -20,7 +20,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file latchkey/store/v1/records.proto.
  */
 export const file_latchkey_store_v1_records: GenFile = /*@__PURE__*/
-  fileDesc("Ch9sYXRjaGtleS9zdG9yZS92MS9yZWNvcmRzLnByb3RvEhFsYXRjaGtleS5zdG9yZS52MSKPBwoRQXBwbGljYXRpb25SZWNvcmQSFwoCaWQYASABKAlCC7pICMgBAXIDsAEBEh4KCXRlbmFudF9pZBgCIAEoCUILukgIyAEBcgOwAQESFAoEbmFtZRgDIAEoCUIGukgDyAEBEjMKBHR5cGUYBCABKAlCJbpIIsgBAXIdUgdwcml2YXRlUgZwdWJsaWNSCm1hbmFnZW1lbnQSEAoIZGlzYWJsZWQYBSABKAgSEwoLcGVybWlzc2lvbnMYBiADKAkSLgoFcnVsZXMYByADKAsyFy5sYXRjaGtleS52MS5BY2Nlc3NSdWxlQga6SAPYAQMSFwoPYWxsb3dlZF9vcmlnaW5zGAggAygJEhUKDWFsbG93ZWRfY2lkcnMYCSADKAkSNAoEa2V5cxgKIAMoCzIcLmxhdGNoa2V5LnN0b3JlLnYxLktleVJlY29yZEIIukgFkgECEGQSHgoNc2Vzc2lvbl9lcG9jaBgLIAEoBUIHukgEGgIoABIaCg1zZXNzaW9uX3F1b3RhGAwgASgFSACIAQESIQoKY3JlYXRlZF9ieRgNIAEoCUIIukgFcgOwAQFIAYgBARIYCgpjcmVhdGVkX2F0GA4gASgBQgSQtRgBEiIKC21vZGlmaWVkX2J5GA8gASgJQgi6SAVyA7ABAUgCiAEBEh4KC21vZGlmaWVkX2F0GBAgASgBQgSQtRgBSAOIAQESHQoKZXhwaXJlc19hdBgRIAEoAUIEkLUYAUgEiAEBEh8KDGxhc3RfdXNlZF9hdBgSIAEoAUIEkLUYAUgFiAEBEiEKC2Rlc2NyaXB0aW9uGBMgASgJQge6SARyAhABSAaIAQESIQoLZXh0ZXJuYWxfaWQYFCABKAlCB7pIBHICEAFIB4gBARJECghtZXRhZGF0YRgVIAMoCzIyLmxhdGNoa2V5LnN0b3JlLnYxLkFwcGxpY2F0aW9uUmVjb3JkLk1ldGFkYXRhRW50cnkaLwoNTWV0YWRhdGFFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQhAKDl9zZXNzaW9uX3F1b3RhQg0KC19jcmVhdGVkX2J5Qg4KDF9tb2RpZmllZF9ieUIOCgxfbW9kaWZpZWRfYXRCDQoLX2V4cGlyZXNfYXRCDwoNX2xhc3RfdXNlZF9hdEIOCgxfZGVzY3JpcHRpb25CDgoMX2V4dGVybmFsX2lkItoBCglLZXlSZWNvcmQSFwoCaWQYASABKAlCC7pICMgBAXIDsAEBEhgKBGhhc2gYAiABKAxCCrpIB8gBAXoCaCASFAoHZm9yZWlnbhgDIAEoCEgAiAEBEhgKCmNyZWF0ZWRfYXQYBCABKAFCBJC1GAESHQoKZXhwaXJlc19hdBgFIAEoAUIEkLUYAUgBiAEBEh8KDGxhc3RfdXNlZF9hdBgGIAEoAUIEkLUYAUgCiAEBQgoKCF9mb3JlaWduQg0KC19leHBpcmVzX2F0Qg8KDV9sYXN0X3VzZWRfYXQiqAMKDVNlc3Npb25SZWNvcmQSFwoCaWQYASABKAlCC7pICMgBAXIDsAEBEh4KCXRlbmFudF9pZBgCIAEoCUILukgIyAEBcgOwAQESIwoOYXBwbGljYXRpb25faWQYAyABKAlCC7pICMgBAXIDsAEBEhYKBWVwb2NoGAQgASgFQge6SAQaAigAEhwKCGtleV9oYXNoGAUgASgMQgq6SAfIAQF6AmggEh4KCm5vbmNlX2hhc2gYBiABKAxCCrpIB8gBAXoCaCASEwoLcGVybWlzc2lvbnMYByADKAkSLgoFcnVsZXMYCCADKAsyFy5sYXRjaGtleS52MS5BY2Nlc3NSdWxlQga6SAPYAQMSGAoKY3JlYXRlZF9hdBgJIAEoAUIEkLUYARIYCgpleHBpcmVzX2F0GAogASgBQgSQtRgBEiAKDWF1dGhvcml6ZWRfYXQYCyABKAFCBJC1GAFIAIgBARIkCg1hdXRob3JpemVkX2J5GAwgASgJQgi6SAVyA7ABAUgBiAEBQhAKDl9hdXRob3JpemVkX2F0QhAKDl9hdXRob3JpemVkX2J5IogGCgtFdmVudFJlY29yZBJhCgJpZBgBIAEoCUJVukhSugFHCg9ldmVudF9yZWNvcmQuaWQSG211c3QgYmUgYSBVVUlEIG9mIHZlcnNpb24gNxoXdGhpcy5tYXRjaGVzKCdeLnsxNH03JynIAQFyA7ABARIeCgl0ZW5hbnRfaWQYAiABKAlCC7pICMgBAXIDsAEBEhAKAmF0GAMgASgBQgSQtRgBEn0KBGtpbmQYBCABKAlCb7pIbLoBZgoRZXZlbnRfcmVjb3JkLmtpbmQSKm11c3QgYmUgYSBraW5kIHN1Y2ggYXMgYXBwbGljYXRpb24udXBkYXRlZBoldGhpcy5tYXRjaGVzKCdeW2Etel1bYS16Xy4tXXswLDk5fSQnKcgBARIqCgdvdXRjb21lGAUgASgJQhm6SBbIAQFyEVIHc3VjY2Vzc1IGZGVuaWVkEjEKBWFjdG9yGAYgASgLMiIubGF0Y2hrZXkuc3RvcmUudjEuUHJpbmNpcGFsUmVjb3JkEjoKBnRhcmdldBgHIAEoCzIiLmxhdGNoa2V5LnN0b3JlLnYxLlByaW5jaXBhbFJlY29yZEIGukgDyAEBEjgKBmJlZm9yZRgIIAEoCzIoLmxhdGNoa2V5LnN0b3JlLnYxLkNyZWRlbnRpYWxTdGF0ZVJlY29yZBI3CgVhZnRlchgJIAEoCzIoLmxhdGNoa2V5LnN0b3JlLnYxLkNyZWRlbnRpYWxTdGF0ZVJlY29yZBITCgZyZWFzb24YCiABKAlIAIgBARITCgZtZXRob2QYCyABKAlIAYgBARIXCgpyZXF1ZXN0X2lkGAwgASgJSAKIAQESFAoHYWRkcmVzcxgNIAEoCUgDiAEBEhsKBWNvdW50GA4gASgFQge6SAQaAigASASIAQESGgoHZW5kc19hdBgPIAEoAUIEkLUYAUgFiAEBQgkKB19yZWFzb25CCQoHX21ldGhvZEINCgtfcmVxdWVzdF9pZEIKCghfYWRkcmVzc0IICgZfY291bnRCCgoIX2VuZHNfYXQiwwEKD1ByaW5jaXBhbFJlY29yZBIlCg5hcHBsaWNhdGlvbl9pZBgBIAEoCUIIukgFcgOwAQFIAIgBARIhCgpzZXNzaW9uX2lkGAIgASgJQgi6SAVyA7ABAUgBiAEBEh0KBmtleV9pZBgDIAEoCUIIukgFcgOwAQFIAogBARIRCgRuYW1lGAQgASgJSAOIAQFCEQoPX2FwcGxpY2F0aW9uX2lkQg0KC19zZXNzaW9uX2lkQgkKB19rZXlfaWRCBwoFX25hbWUi9wMKFUNyZWRlbnRpYWxTdGF0ZVJlY29yZBIRCgRuYW1lGAEgASgJSACIAQESFQoIZGlzYWJsZWQYAiABKAhIAYgBARITCgtwZXJtaXNzaW9ucxgDIAMoCRIuCgVydWxlcxgEIAMoCzIXLmxhdGNoa2V5LnYxLkFjY2Vzc1J1bGVCBrpIA9gBAxIXCg9hbGxvd2VkX29yaWdpbnMYBSADKAkSFQoNYWxsb3dlZF9jaWRycxgGIAMoCRIaCg1zZXNzaW9uX3F1b3RhGAcgASgFSAKIAQESHQoKZXhwaXJlc19hdBgIIAEoAUIEkLUYAUgDiAEBEhgKC2Rlc2NyaXB0aW9uGAkgASgJSASIAQESGAoLZXh0ZXJuYWxfaWQYCiABKAlIBYgBARJICghtZXRhZGF0YRgLIAMoCzI2LmxhdGNoa2V5LnN0b3JlLnYxLkNyZWRlbnRpYWxTdGF0ZVJlY29yZC5NZXRhZGF0YUVudHJ5Gi8KDU1ldGFkYXRhRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIHCgVfbmFtZUILCglfZGlzYWJsZWRCEAoOX3Nlc3Npb25fcXVvdGFCDQoLX2V4cGlyZXNfYXRCDgoMX2Rlc2NyaXB0aW9uQg4KDF9leHRlcm5hbF9pZDozCgR0aW1lEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjShgMgASgIUgR0aW1lYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_descriptor, file_latchkey_v1_access_rule]);
+  fileDesc("Ch9sYXRjaGtleS9zdG9yZS92MS9yZWNvcmRzLnByb3RvEhFsYXRjaGtleS5zdG9yZS52MSKVBwoRQXBwbGljYXRpb25SZWNvcmQSFwoCaWQYASABKAlCC7pICMgBAXIDsAEBEh4KCXRlbmFudF9pZBgCIAEoCUILukgIyAEBcgOwAQESFAoEbmFtZRgDIAEoCUIGukgDyAEBEjMKBHR5cGUYBCABKAlCJbpIIsgBAXIdUgdwcml2YXRlUgZwdWJsaWNSCm1hbmFnZW1lbnQSEAoIZGlzYWJsZWQYBSABKAgSEwoLcGVybWlzc2lvbnMYBiADKAkSNAoFcnVsZXMYByADKAsyHS5sYXRjaGtleS5zdG9yZS52MS5SdWxlUmVjb3JkQga6SAPYAQMSFwoPYWxsb3dlZF9vcmlnaW5zGAggAygJEhUKDWFsbG93ZWRfY2lkcnMYCSADKAkSNAoEa2V5cxgKIAMoCzIcLmxhdGNoa2V5LnN0b3JlLnYxLktleVJlY29yZEIIukgFkgECEGQSHgoNc2Vzc2lvbl9lcG9jaBgLIAEoBUIHukgEGgIoABIaCg1zZXNzaW9uX3F1b3RhGAwgASgFSACIAQESIQoKY3JlYXRlZF9ieRgNIAEoCUIIukgFcgOwAQFIAYgBARIYCgpjcmVhdGVkX2F0GA4gASgBQgSQtRgBEiIKC21vZGlmaWVkX2J5GA8gASgJQgi6SAVyA7ABAUgCiAEBEh4KC21vZGlmaWVkX2F0GBAgASgBQgSQtRgBSAOIAQESHQoKZXhwaXJlc19hdBgRIAEoAUIEkLUYAUgEiAEBEh8KDGxhc3RfdXNlZF9hdBgSIAEoAUIEkLUYAUgFiAEBEiEKC2Rlc2NyaXB0aW9uGBMgASgJQge6SARyAhABSAaIAQESIQoLZXh0ZXJuYWxfaWQYFCABKAlCB7pIBHICEAFIB4gBARJECghtZXRhZGF0YRgVIAMoCzIyLmxhdGNoa2V5LnN0b3JlLnYxLkFwcGxpY2F0aW9uUmVjb3JkLk1ldGFkYXRhRW50cnkaLwoNTWV0YWRhdGFFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQhAKDl9zZXNzaW9uX3F1b3RhQg0KC19jcmVhdGVkX2J5Qg4KDF9tb2RpZmllZF9ieUIOCgxfbW9kaWZpZWRfYXRCDQoLX2V4cGlyZXNfYXRCDwoNX2xhc3RfdXNlZF9hdEIOCgxfZGVzY3JpcHRpb25CDgoMX2V4dGVybmFsX2lkItwBCgpSdWxlUmVjb3JkEhgKC2Rlc2NyaXB0aW9uGAEgASgJSACIAQESGAoIcHJpb3JpdHkYAiABKAVCBrpIA8gBARIWCgljb250YWluZXIYAyABKAlIAYgBARI0Cgpjb25kaXRpb25zGAQgAygLMiAubGF0Y2hrZXkudjEuQWNjZXNzUnVsZUNvbmRpdGlvbhIZCgl0cmFuc2Zvcm0YBSABKAlCBrpIA8gBARITCgtwZXJtaXNzaW9ucxgGIAMoCUIOCgxfZGVzY3JpcHRpb25CDAoKX2NvbnRhaW5lciLaAQoJS2V5UmVjb3JkEhcKAmlkGAEgASgJQgu6SAjIAQFyA7ABARIYCgRoYXNoGAIgASgMQgq6SAfIAQF6AmggEhQKB2ZvcmVpZ24YAyABKAhIAIgBARIYCgpjcmVhdGVkX2F0GAQgASgBQgSQtRgBEh0KCmV4cGlyZXNfYXQYBSABKAFCBJC1GAFIAYgBARIfCgxsYXN0X3VzZWRfYXQYBiABKAFCBJC1GAFIAogBAUIKCghfZm9yZWlnbkINCgtfZXhwaXJlc19hdEIPCg1fbGFzdF91c2VkX2F0Iq4DCg1TZXNzaW9uUmVjb3JkEhcKAmlkGAEgASgJQgu6SAjIAQFyA7ABARIeCgl0ZW5hbnRfaWQYAiABKAlCC7pICMgBAXIDsAEBEiMKDmFwcGxpY2F0aW9uX2lkGAMgASgJQgu6SAjIAQFyA7ABARIWCgVlcG9jaBgEIAEoBUIHukgEGgIoABIcCghrZXlfaGFzaBgFIAEoDEIKukgHyAEBegJoIBIeCgpub25jZV9oYXNoGAYgASgMQgq6SAfIAQF6AmggEhMKC3Blcm1pc3Npb25zGAcgAygJEjQKBXJ1bGVzGAggAygLMh0ubGF0Y2hrZXkuc3RvcmUudjEuUnVsZVJlY29yZEIGukgD2AEDEhgKCmNyZWF0ZWRfYXQYCSABKAFCBJC1GAESGAoKZXhwaXJlc19hdBgKIAEoAUIEkLUYARIgCg1hdXRob3JpemVkX2F0GAsgASgBQgSQtRgBSACIAQESJAoNYXV0aG9yaXplZF9ieRgMIAEoCUIIukgFcgOwAQFIAYgBAUIQCg5fYXV0aG9yaXplZF9hdEIQCg5fYXV0aG9yaXplZF9ieSKIBgoLRXZlbnRSZWNvcmQSYQoCaWQYASABKAlCVbpIUroBRwoPZXZlbnRfcmVjb3JkLmlkEhttdXN0IGJlIGEgVVVJRCBvZiB2ZXJzaW9uIDcaF3RoaXMubWF0Y2hlcygnXi57MTR9NycpyAEBcgOwAQESHgoJdGVuYW50X2lkGAIgASgJQgu6SAjIAQFyA7ABARIQCgJhdBgDIAEoAUIEkLUYARJ9CgRraW5kGAQgASgJQm+6SGy6AWYKEWV2ZW50X3JlY29yZC5raW5kEiptdXN0IGJlIGEga2luZCBzdWNoIGFzIGFwcGxpY2F0aW9uLnVwZGF0ZWQaJXRoaXMubWF0Y2hlcygnXlthLXpdW2Etel8uLV17MCw5OX0kJynIAQESKgoHb3V0Y29tZRgFIAEoCUIZukgWyAEBchFSB3N1Y2Nlc3NSBmRlbmllZBIxCgVhY3RvchgGIAEoCzIiLmxhdGNoa2V5LnN0b3JlLnYxLlByaW5jaXBhbFJlY29yZBI6CgZ0YXJnZXQYByABKAsyIi5sYXRjaGtleS5zdG9yZS52MS5QcmluY2lwYWxSZWNvcmRCBrpIA8gBARI4CgZiZWZvcmUYCCABKAsyKC5sYXRjaGtleS5zdG9yZS52MS5DcmVkZW50aWFsU3RhdGVSZWNvcmQSNwoFYWZ0ZXIYCSABKAsyKC5sYXRjaGtleS5zdG9yZS52MS5DcmVkZW50aWFsU3RhdGVSZWNvcmQSEwoGcmVhc29uGAogASgJSACIAQESEwoGbWV0aG9kGAsgASgJSAGIAQESFwoKcmVxdWVzdF9pZBgMIAEoCUgCiAEBEhQKB2FkZHJlc3MYDSABKAlIA4gBARIbCgVjb3VudBgOIAEoBUIHukgEGgIoAEgEiAEBEhoKB2VuZHNfYXQYDyABKAFCBJC1GAFIBYgBAUIJCgdfcmVhc29uQgkKB19tZXRob2RCDQoLX3JlcXVlc3RfaWRCCgoIX2FkZHJlc3NCCAoGX2NvdW50QgoKCF9lbmRzX2F0IsMBCg9QcmluY2lwYWxSZWNvcmQSJQoOYXBwbGljYXRpb25faWQYASABKAlCCLpIBXIDsAEBSACIAQESIQoKc2Vzc2lvbl9pZBgCIAEoCUIIukgFcgOwAQFIAYgBARIdCgZrZXlfaWQYAyABKAlCCLpIBXIDsAEBSAKIAQESEQoEbmFtZRgEIAEoCUgDiAEBQhEKD19hcHBsaWNhdGlvbl9pZEINCgtfc2Vzc2lvbl9pZEIJCgdfa2V5X2lkQgcKBV9uYW1lIv0DChVDcmVkZW50aWFsU3RhdGVSZWNvcmQSEQoEbmFtZRgBIAEoCUgAiAEBEhUKCGRpc2FibGVkGAIgASgISAGIAQESEwoLcGVybWlzc2lvbnMYAyADKAkSNAoFcnVsZXMYBCADKAsyHS5sYXRjaGtleS5zdG9yZS52MS5SdWxlUmVjb3JkQga6SAPYAQMSFwoPYWxsb3dlZF9vcmlnaW5zGAUgAygJEhUKDWFsbG93ZWRfY2lkcnMYBiADKAkSGgoNc2Vzc2lvbl9xdW90YRgHIAEoBUgCiAEBEh0KCmV4cGlyZXNfYXQYCCABKAFCBJC1GAFIA4gBARIYCgtkZXNjcmlwdGlvbhgJIAEoCUgEiAEBEhgKC2V4dGVybmFsX2lkGAogASgJSAWIAQESSAoIbWV0YWRhdGEYCyADKAsyNi5sYXRjaGtleS5zdG9yZS52MS5DcmVkZW50aWFsU3RhdGVSZWNvcmQuTWV0YWRhdGFFbnRyeRovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCBwoFX25hbWVCCwoJX2Rpc2FibGVkQhAKDl9zZXNzaW9uX3F1b3RhQg0KC19leHBpcmVzX2F0Qg4KDF9kZXNjcmlwdGlvbkIOCgxfZXh0ZXJuYWxfaWQ6MwoEdGltZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY0oYDIAEoCFIEdGltZWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_descriptor, file_latchkey_v1_access_rule]);
 
 /**
  * An application with its keys.
@@ -62,9 +62,9 @@ export type ApplicationRecord = Message<"latchkey.store.v1.ApplicationRecord"> &
   permissions: string[];
 
   /**
-   * @generated from field: repeated latchkey.v1.AccessRule rules = 7;
+   * @generated from field: repeated latchkey.store.v1.RuleRecord rules = 7;
    */
-  rules: AccessRule[];
+  rules: RuleRecord[];
 
   /**
    * @generated from field: repeated string allowed_origins = 8;
@@ -161,6 +161,50 @@ export const ApplicationRecordSchema: GenMessage<ApplicationRecord> = /*@__PURE_
   messageDesc(file_latchkey_store_v1_records, 0);
 
 /**
+ * An access rule, without its id, which follows from the other fields.
+ *
+ * @generated from message latchkey.store.v1.RuleRecord
+ */
+export type RuleRecord = Message<"latchkey.store.v1.RuleRecord"> & {
+  /**
+   * @generated from field: optional string description = 1;
+   */
+  description?: string | undefined;
+
+  /**
+   * @generated from field: int32 priority = 2;
+   */
+  priority: number;
+
+  /**
+   * @generated from field: optional string container = 3;
+   */
+  container?: string | undefined;
+
+  /**
+   * @generated from field: repeated latchkey.v1.AccessRuleCondition conditions = 4;
+   */
+  conditions: AccessRuleCondition[];
+
+  /**
+   * @generated from field: string transform = 5;
+   */
+  transform: string;
+
+  /**
+   * @generated from field: repeated string permissions = 6;
+   */
+  permissions: string[];
+};
+
+/**
+ * Describes the message latchkey.store.v1.RuleRecord.
+ * Use `create(RuleRecordSchema)` to create a new message.
+ */
+export const RuleRecordSchema: GenMessage<RuleRecord> = /*@__PURE__*/
+  messageDesc(file_latchkey_store_v1_records, 1);
+
+/**
  * A key of an application.
  *
  * @generated from message latchkey.store.v1.KeyRecord
@@ -209,7 +253,7 @@ export type KeyRecord = Message<"latchkey.store.v1.KeyRecord"> & {
  * Use `create(KeyRecordSchema)` to create a new message.
  */
 export const KeyRecordSchema: GenMessage<KeyRecord> = /*@__PURE__*/
-  messageDesc(file_latchkey_store_v1_records, 1);
+  messageDesc(file_latchkey_store_v1_records, 2);
 
 /**
  * A session.
@@ -256,9 +300,9 @@ export type SessionRecord = Message<"latchkey.store.v1.SessionRecord"> & {
   permissions: string[];
 
   /**
-   * @generated from field: repeated latchkey.v1.AccessRule rules = 8;
+   * @generated from field: repeated latchkey.store.v1.RuleRecord rules = 8;
    */
-  rules: AccessRule[];
+  rules: RuleRecord[];
 
   /**
    * @generated from field: double created_at = 9;
@@ -288,7 +332,7 @@ export type SessionRecord = Message<"latchkey.store.v1.SessionRecord"> & {
  * Use `create(SessionRecordSchema)` to create a new message.
  */
 export const SessionRecordSchema: GenMessage<SessionRecord> = /*@__PURE__*/
-  messageDesc(file_latchkey_store_v1_records, 2);
+  messageDesc(file_latchkey_store_v1_records, 3);
 
 /**
  * An event of the audit log.
@@ -397,7 +441,7 @@ export type EventRecord = Message<"latchkey.store.v1.EventRecord"> & {
  * Use `create(EventRecordSchema)` to create a new message.
  */
 export const EventRecordSchema: GenMessage<EventRecord> = /*@__PURE__*/
-  messageDesc(file_latchkey_store_v1_records, 3);
+  messageDesc(file_latchkey_store_v1_records, 4);
 
 /**
  * The actor or the target of an event.
@@ -433,7 +477,7 @@ export type PrincipalRecord = Message<"latchkey.store.v1.PrincipalRecord"> & {
  * Use `create(PrincipalRecordSchema)` to create a new message.
  */
 export const PrincipalRecordSchema: GenMessage<PrincipalRecord> = /*@__PURE__*/
-  messageDesc(file_latchkey_store_v1_records, 4);
+  messageDesc(file_latchkey_store_v1_records, 5);
 
 /**
  * The state of a credential. A session has only grants and an expiry.
@@ -457,9 +501,9 @@ export type CredentialStateRecord = Message<"latchkey.store.v1.CredentialStateRe
   permissions: string[];
 
   /**
-   * @generated from field: repeated latchkey.v1.AccessRule rules = 4;
+   * @generated from field: repeated latchkey.store.v1.RuleRecord rules = 4;
    */
-  rules: AccessRule[];
+  rules: RuleRecord[];
 
   /**
    * @generated from field: repeated string allowed_origins = 5;
@@ -502,7 +546,7 @@ export type CredentialStateRecord = Message<"latchkey.store.v1.CredentialStateRe
  * Use `create(CredentialStateRecordSchema)` to create a new message.
  */
 export const CredentialStateRecordSchema: GenMessage<CredentialStateRecord> = /*@__PURE__*/
-  messageDesc(file_latchkey_store_v1_records, 5);
+  messageDesc(file_latchkey_store_v1_records, 6);
 
 /**
  * Marks a time in milliseconds since the epoch, which exports show as a date.
