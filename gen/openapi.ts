@@ -6,7 +6,7 @@ export const openapi = {
   "info": {
     "title": "Latchkey",
     "summary": "API keys with permissions and access rules, and short-lived sessions.",
-    "description": "Latchkey manages the API keys of your applications and decides what each key may do. For browsers and mobile apps, which cannot keep a secret, it opens sessions: short-lived keys that have no access until your backend authorizes them. A *token* in this API is a vaulted data item of your systems, not a credential.\n\n**Keys.** A call carries the key of an application or session in a header, unless the operation requires none. The key determines the tenant: it gives no access to other tenants.\n\n**JSON.** Timestamps are RFC 3339. Responses use UTC with milliseconds; requests accept any offset. `null` means absent, but in an update it clears an optional field. Unknown fields and parameters are refused.\n\n**Errors.** Every error has a body of type `application/problem+json` (RFC 9457). Programs should read its `code`, whose meaning never changes; `detail` is for people. The `request_id` identifies the request in the logs. Every response also has it in the `X-Request-Id` header.\n\n**Other protocols.** The same methods are available over gRPC, gRPC-Web and Connect on the same port. Streams are available only there: [`StreamCheckAccess`](/docs/proto#streamcheckaccess), [`WatchCredentials`](/docs/proto#watchcredentials), and [`WatchEvents`](/docs/proto#watchevents).",
+    "description": "Latchkey manages the API keys of your applications and decides what each key may do. For browsers and mobile apps, which cannot keep a secret, it opens sessions: short-lived keys that have no access until your backend authorizes them. A *token* in this API is a vaulted data item of your systems, not a credential.\n\n**Keys.** A call carries the key of an application or session in a header, unless the operation requires none. The key determines the tenant: it gives no access to other tenants.\n\n**JSON.** Timestamps are RFC 3339. Responses use UTC with milliseconds; requests accept any offset. `null` means absent, but in an update it clears an optional field. Unknown fields and parameters are refused. Responses may gain fields, and values where a schema lists them as `x-extensible-enum`: accept those that you do not know.\n\n**Errors.** Every error has a body of type `application/problem+json` (RFC 9457). Programs should read its `code`, whose meaning never changes; `detail` is for people. The `request_id` identifies the request in the logs. Every response also has it in the `X-Request-Id` header.\n\n**Other protocols.** The same methods are available over gRPC, gRPC-Web and Connect on the same port. Streams are available only there: [`StreamCheckAccess`](/docs/proto#streamcheckaccess), [`WatchCredentials`](/docs/proto#watchcredentials), and [`WatchEvents`](/docs/proto#watchevents).",
     "license": {
       "name": "Apache-2.0",
       "identifier": "Apache-2.0"
@@ -130,7 +130,7 @@ export const openapi = {
             "content": {
               "application/json": {
                 "schema": {
-                  "$ref": "#/components/schemas/CheckAccessResponse"
+                  "$ref": "#/components/schemas/CheckAccessResult"
                 },
                 "example": {
                   "allowed": true,
@@ -398,7 +398,7 @@ export const openapi = {
             "content": {
               "application/json": {
                 "schema": {
-                  "$ref": "#/components/schemas/BatchCheckAccessResponse"
+                  "$ref": "#/components/schemas/BatchCheckAccessResult"
                 },
                 "example": {
                   "results": [
@@ -630,7 +630,7 @@ export const openapi = {
             "content": {
               "application/json": {
                 "schema": {
-                  "$ref": "#/components/schemas/WhoAmIResponse"
+                  "$ref": "#/components/schemas/WhoAmIResult"
                 },
                 "example": {
                   "kind": "application",
@@ -808,7 +808,7 @@ export const openapi = {
             "content": {
               "application/json": {
                 "schema": {
-                  "$ref": "#/components/schemas/ListPermissionsResponse"
+                  "$ref": "#/components/schemas/ListPermissionsResult"
                 },
                 "example": {
                   "data": [
@@ -1501,7 +1501,7 @@ export const openapi = {
             "content": {
               "application/json": {
                 "schema": {
-                  "$ref": "#/components/schemas/ListApplicationsResponse"
+                  "$ref": "#/components/schemas/ListApplicationsResult"
                 },
                 "example": {
                   "pagination": {
@@ -2995,7 +2995,7 @@ export const openapi = {
             "content": {
               "application/json": {
                 "schema": {
-                  "$ref": "#/components/schemas/ListApplicationKeysResponse"
+                  "$ref": "#/components/schemas/ListApplicationKeysResult"
                 },
                 "example": {
                   "data": [
@@ -3939,7 +3939,7 @@ export const openapi = {
             "content": {
               "application/json": {
                 "schema": {
-                  "$ref": "#/components/schemas/EvaluateResponse"
+                  "$ref": "#/components/schemas/EvaluateResult"
                 },
                 "example": {
                   "decision": true,
@@ -4174,7 +4174,7 @@ export const openapi = {
             "content": {
               "application/json": {
                 "schema": {
-                  "$ref": "#/components/schemas/BatchEvaluateResponse"
+                  "$ref": "#/components/schemas/BatchEvaluateResult"
                 },
                 "example": {
                   "evaluations": [
@@ -4427,7 +4427,7 @@ export const openapi = {
             "content": {
               "application/json": {
                 "schema": {
-                  "$ref": "#/components/schemas/SearchSubjectsResponse"
+                  "$ref": "#/components/schemas/SearchSubjectsResult"
                 },
                 "example": {
                   "page": {
@@ -4665,7 +4665,7 @@ export const openapi = {
             "content": {
               "application/json": {
                 "schema": {
-                  "$ref": "#/components/schemas/SearchActionsResponse"
+                  "$ref": "#/components/schemas/SearchActionsResult"
                 },
                 "example": {
                   "results": [
@@ -4982,7 +4982,7 @@ export const openapi = {
             "content": {
               "application/json": {
                 "schema": {
-                  "$ref": "#/components/schemas/ListEventsResponse"
+                  "$ref": "#/components/schemas/ListEventsResult"
                 },
                 "example": {
                   "pagination": {
@@ -5256,7 +5256,7 @@ export const openapi = {
             "content": {
               "application/json": {
                 "schema": {
-                  "$ref": "#/components/schemas/ForwardAuthResponse"
+                  "$ref": "#/components/schemas/ForwardAuthResult"
                 },
                 "example": {
                   "application_id": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
@@ -5481,7 +5481,7 @@ export const openapi = {
             "content": {
               "application/json": {
                 "schema": {
-                  "$ref": "#/components/schemas/ForwardAuthResponse"
+                  "$ref": "#/components/schemas/ForwardAuthResult"
                 },
                 "example": {
                   "application_id": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
@@ -5654,7 +5654,7 @@ export const openapi = {
             "content": {
               "application/json": {
                 "schema": {
-                  "$ref": "#/components/schemas/IntrospectResponse"
+                  "$ref": "#/components/schemas/IntrospectResult"
                 },
                 "example": {
                   "active": true,
@@ -6312,7 +6312,7 @@ export const openapi = {
             "content": {
               "application/json": {
                 "schema": {
-                  "$ref": "#/components/schemas/CreateSessionResponse"
+                  "$ref": "#/components/schemas/CreateSessionResult"
                 },
                 "example": {
                   "session_key": "lk_ses_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw",
@@ -6593,7 +6593,7 @@ export const openapi = {
             "content": {
               "application/json": {
                 "schema": {
-                  "$ref": "#/components/schemas/ListSessionsResponse"
+                  "$ref": "#/components/schemas/ListSessionsResult"
                 },
                 "example": {
                   "pagination": {
@@ -7950,10 +7950,7 @@ export const openapi = {
       "Idempotent-Replayed": {
         "description": "Present if this is the response of an earlier call with the same `Idempotency-Key`.",
         "schema": {
-          "type": "string",
-          "enum": [
-            "true"
-          ]
+          "type": "string"
         },
         "example": "true"
       },
@@ -8649,7 +8646,7 @@ export const openapi = {
           },
           "reason": {
             "type": "string",
-            "enum": [
+            "x-extensible-enum": [
               "permission_missing",
               "no_rule_matches"
             ],
@@ -8663,7 +8660,7 @@ export const openapi = {
           "allowed"
         ]
       },
-      "CheckAccessResponse": {
+      "CheckAccessResult": {
         "type": "object",
         "description": "The result of a check and its reason.",
         "properties": {
@@ -8676,7 +8673,7 @@ export const openapi = {
           },
           "transform": {
             "type": "string",
-            "enum": [
+            "x-extensible-enum": [
               "redact",
               "mask",
               "reveal"
@@ -8692,7 +8689,7 @@ export const openapi = {
           },
           "reason": {
             "type": "string",
-            "enum": [
+            "x-extensible-enum": [
               "unknown_key",
               "unknown_subject",
               "expired",
@@ -8780,7 +8777,7 @@ export const openapi = {
           },
           "limited_by": {
             "type": "string",
-            "enum": [
+            "x-extensible-enum": [
               "session",
               "authorizer"
             ],
@@ -8887,7 +8884,7 @@ export const openapi = {
         ],
         "additionalProperties": false
       },
-      "BatchCheckAccessResponse": {
+      "BatchCheckAccessResult": {
         "type": "object",
         "description": "The results of a batch of checks.",
         "properties": {
@@ -8895,7 +8892,7 @@ export const openapi = {
             "type": "array",
             "description": "The results, in the order of the checks.",
             "items": {
-              "$ref": "#/components/schemas/CheckAccessResponse"
+              "$ref": "#/components/schemas/CheckAccessResult"
             }
           }
         },
@@ -8909,7 +8906,7 @@ export const openapi = {
         "properties": {
           "attribute": {
             "type": "string",
-            "enum": [
+            "x-extensible-enum": [
               "id",
               "container"
             ],
@@ -8920,7 +8917,7 @@ export const openapi = {
           },
           "operator": {
             "type": "string",
-            "enum": [
+            "x-extensible-enum": [
               "starts_with",
               "equals"
             ],
@@ -8986,7 +8983,7 @@ export const openapi = {
           },
           "transform": {
             "type": "string",
-            "enum": [
+            "x-extensible-enum": [
               "redact",
               "mask",
               "reveal"
@@ -9067,13 +9064,13 @@ export const openapi = {
           "missing_permissions"
         ]
       },
-      "WhoAmIResponse": {
+      "WhoAmIResult": {
         "type": "object",
         "description": "The owner of a key and its permissions.",
         "properties": {
           "kind": {
             "type": "string",
-            "enum": [
+            "x-extensible-enum": [
               "application",
               "session"
             ],
@@ -9115,7 +9112,7 @@ export const openapi = {
           },
           "type": {
             "type": "string",
-            "enum": [
+            "x-extensible-enum": [
               "private",
               "public",
               "management"
@@ -9246,7 +9243,7 @@ export const openapi = {
           "own"
         ]
       },
-      "ListPermissionsResponse": {
+      "ListPermissionsResult": {
         "type": "object",
         "description": "The listed permissions.",
         "properties": {
@@ -9569,7 +9566,7 @@ export const openapi = {
           },
           "type": {
             "type": "string",
-            "enum": [
+            "x-extensible-enum": [
               "private",
               "public",
               "management"
@@ -9645,7 +9642,7 @@ export const openapi = {
           },
           "status": {
             "type": "string",
-            "enum": [
+            "x-extensible-enum": [
               "enabled",
               "disabled"
             ],
@@ -9796,7 +9793,7 @@ export const openapi = {
           "page_size"
         ]
       },
-      "ListApplicationsResponse": {
+      "ListApplicationsResult": {
         "type": "object",
         "description": "A page of applications.",
         "properties": {
@@ -10027,7 +10024,7 @@ export const openapi = {
           "created_at"
         ]
       },
-      "ListApplicationKeysResponse": {
+      "ListApplicationKeysResult": {
         "type": "object",
         "description": "The keys of an application.",
         "properties": {
@@ -10202,7 +10199,7 @@ export const openapi = {
         "properties": {
           "transform": {
             "type": "string",
-            "enum": [
+            "x-extensible-enum": [
               "redact",
               "mask",
               "reveal"
@@ -10228,7 +10225,7 @@ export const openapi = {
           }
         }
       },
-      "EvaluateResponse": {
+      "EvaluateResult": {
         "type": "object",
         "description": "A decision.",
         "properties": {
@@ -10330,7 +10327,7 @@ export const openapi = {
         },
         "additionalProperties": true
       },
-      "BatchEvaluateResponse": {
+      "BatchEvaluateResult": {
         "type": "object",
         "description": "The decisions of several evaluations, or of a single one.",
         "properties": {
@@ -10349,7 +10346,7 @@ export const openapi = {
             "type": "array",
             "description": "The decisions, in the order of the evaluations. Absent over REST if the request had none.",
             "items": {
-              "$ref": "#/components/schemas/EvaluateResponse"
+              "$ref": "#/components/schemas/EvaluateResult"
             }
           }
         }
@@ -10472,7 +10469,7 @@ export const openapi = {
           "id"
         ]
       },
-      "SearchSubjectsResponse": {
+      "SearchSubjectsResult": {
         "type": "object",
         "description": "The subjects that were found.",
         "properties": {
@@ -10531,7 +10528,7 @@ export const openapi = {
           "name"
         ]
       },
-      "SearchActionsResponse": {
+      "SearchActionsResult": {
         "type": "object",
         "description": "The actions that were found.",
         "properties": {
@@ -10611,7 +10608,7 @@ export const openapi = {
           },
           "status": {
             "type": "string",
-            "enum": [
+            "x-extensible-enum": [
               "enabled",
               "disabled"
             ],
@@ -10714,7 +10711,7 @@ export const openapi = {
           },
           "kind": {
             "type": "string",
-            "enum": [
+            "x-extensible-enum": [
               "application.created",
               "application.updated",
               "application.disabled",
@@ -10752,7 +10749,7 @@ export const openapi = {
           },
           "outcome": {
             "type": "string",
-            "enum": [
+            "x-extensible-enum": [
               "success",
               "denied"
             ],
@@ -10831,7 +10828,7 @@ export const openapi = {
           "outcome"
         ]
       },
-      "ListEventsResponse": {
+      "ListEventsResult": {
         "type": "object",
         "description": "A page of events.",
         "properties": {
@@ -10852,7 +10849,7 @@ export const openapi = {
           "data"
         ]
       },
-      "ForwardAuthResponse": {
+      "ForwardAuthResult": {
         "type": "object",
         "description": "The owner of the client's key, for the upstream. Each field is also a header.",
         "properties": {
@@ -10882,7 +10879,7 @@ export const openapi = {
           },
           "transform": {
             "type": "string",
-            "enum": [
+            "x-extensible-enum": [
               "redact",
               "mask",
               "reveal"
@@ -10946,7 +10943,7 @@ export const openapi = {
         ],
         "additionalProperties": true
       },
-      "IntrospectResponse": {
+      "IntrospectResult": {
         "type": "object",
         "description": "What a key may be used for. All fields except `active` are absent if it cannot be used.",
         "properties": {
@@ -11101,7 +11098,7 @@ export const openapi = {
           },
           "label": {
             "type": "string",
-            "enum": [
+            "x-extensible-enum": [
               "true_positive",
               "false_positive"
             ],
@@ -11238,7 +11235,7 @@ export const openapi = {
           "applications"
         ]
       },
-      "CreateSessionResponse": {
+      "CreateSessionResult": {
         "type": "object",
         "description": "A new session.",
         "properties": {
@@ -11360,7 +11357,7 @@ export const openapi = {
           },
           "state": {
             "type": "string",
-            "enum": [
+            "x-extensible-enum": [
               "unauthorized",
               "authorized"
             ],
@@ -11437,7 +11434,7 @@ export const openapi = {
           "expires_at"
         ]
       },
-      "ListSessionsResponse": {
+      "ListSessionsResult": {
         "type": "object",
         "description": "A page of sessions.",
         "properties": {

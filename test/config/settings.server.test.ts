@@ -142,6 +142,20 @@ describe("KEY_HEADER", () => {
   });
 });
 
+describe("PUBLIC_URL", () => {
+  const getServers = async (server: TestServer) =>
+    JSON.parse((await send(server, "/openapi.json")).body).servers;
+
+  it("is the server in the OpenAPI document", async () => {
+    const server = await start({ PUBLIC_URL: "https://keys.example.com/v1/" });
+    expect(await getServers(server)).toEqual([{ url: "https://keys.example.com/v1" }]);
+  });
+
+  it("defaults to the host that serves the OpenAPI document", async () => {
+    expect(await getServers(await start())).toEqual([{ url: "/" }]);
+  });
+});
+
 /** Tries to grant permissions that the caller does not hold. Returns the outcomes. */
 async function attemptGrants(server: TestServer) {
   const { root, api, privateKey, publicKey } = await createTenant(server);

@@ -8,6 +8,7 @@ import {
   getOption,
   hasOption,
 } from "@bufbuild/protobuf";
+import { Edition } from "@bufbuild/protobuf/wkt";
 import { createValidator } from "@bufbuild/protovalidate";
 import { describe, expect, it } from "@jest/globals";
 import { http } from "../../gen/google/api/annotations_pb.js";
@@ -52,6 +53,24 @@ describe("the contract", () => {
       return permission === "" && callers.length === 0 && !unauthenticated;
     });
     expect(unrestricted.map(({ name }) => name)).toEqual(["WhoAmI", "ListPermissions"]);
+  });
+
+  it("names packages for Go and Java, in a syntax that every generator reads", () => {
+    const files = new Set(services.map(({ file }) => file));
+    for (const { dependencies } of files) {
+      for (const file of dependencies) {
+        files.add(file);
+      }
+    }
+    const declared = [...files].filter(({ proto }) => proto.package !== "google.protobuf");
+    expect(declared.map(({ name }) => name)).toContain("latchkey/v1/rules");
+    for (const { edition, proto } of declared) {
+      expect([Edition.EDITION_PROTO2, Edition.EDITION_PROTO3]).toContain(edition);
+      const { goPackage, javaPackage, javaMultipleFiles } = proto.options ?? {};
+      expect(goPackage).toContain("/");
+      expect(javaPackage).toContain(proto.package);
+      expect(javaMultipleFiles).toBe(true);
+    }
   });
 
   it("needs no key for KeyService alone", () => {

@@ -233,6 +233,41 @@ describe("the OpenAPI document", () => {
   });
 });
 
+describe("a client that is generated from the OpenAPI document", () => {
+  it("can name the types of responses after the operations", () => {
+    const names = operations.map(({ operationId }) => `${operationId}Response`.toLowerCase());
+    const schemas = Object.keys(openapi.components.schemas).map((name) => name.toLowerCase());
+    expect(names.filter((name) => schemas.includes(name))).toEqual([]);
+    expect(schemas).toContain("createsessionresult");
+  });
+
+  it("accepts new values in responses, and sends only known ones", () => {
+    const { schemas, responses, headers } = openapi.components;
+    const used = new Set<string>();
+    const visit = (part: unknown): void => {
+      for (const [, name = ""] of JSON.stringify(part).matchAll(/#\/components\/schemas\/(\w+)/g)) {
+        if (!used.has(name)) {
+          used.add(name);
+          visit(schemas[name as keyof typeof schemas]);
+        }
+      }
+    };
+    const answers = [responses, headers, operations.map(({ responses }) => responses)];
+    visit(answers);
+    const text = JSON.stringify([
+      answers,
+      [...used].map((name) => schemas[name as keyof typeof schemas]),
+    ]);
+    expect(text).not.toContain('"enum"');
+    expect(text).toContain('"x-extensible-enum"');
+    expect(openapi.components.schemas.CreateApplicationRequest.properties.type.enum).toEqual([
+      "private",
+      "public",
+      "management",
+    ]);
+  });
+});
+
 it("every operation of the OpenAPI document lists 414 and 431", () => {
   for (const [path, verbs] of Object.entries(paths)) {
     for (const [verb, { responses }] of Object.entries(verbs)) {

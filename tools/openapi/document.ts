@@ -106,7 +106,8 @@ none. The key determines the tenant: it gives no access to other tenants.
 
 **JSON.** Timestamps are RFC 3339. Responses use UTC with milliseconds; requests accept any offset.
 \`null\` means absent, but in an update it clears an optional field. Unknown fields and parameters are
-refused.
+refused. Responses may gain fields, and values where a schema lists them as \`x-extensible-enum\`: accept
+those that you do not know.
 
 **Errors.** Every error has a body of type \`application/problem+json\` (RFC 9457). Programs should read
 its \`code\`, whose meaning never changes; \`detail\` is for people. The \`request_id\` identifies the

@@ -56,7 +56,7 @@ export const headers: Readonly<Record<string, Json>> = {
   [replayedHeader]: {
     description:
       "Present if this is the response of an earlier call with the same `Idempotency-Key`.",
-    schema: { type: "string", enum: ["true"] },
+    schema: { type: "string" },
     example: "true",
   },
 };

@@ -32,8 +32,8 @@ export interface Schemas {
 
 /**
  * A message that is used in requests and responses has two schemas. Responses
- * include fields that are optional in requests, and may gain new fields, while
- * requests with unknown fields are refused, except in the format of a standard.
+ * include fields that are optional in requests, and may gain new fields and values,
+ * while requests with unknown ones are refused, except fields in the format of a standard.
  */
 export function createSchemas(contract: Contract): Schemas {
   const components: Record<string, Json> = {};
@@ -50,6 +50,7 @@ export function createSchemas(contract: Contract): Schemas {
       properties: properties(
         fields,
         (part) => define(`${part.name}Input`, () => input(part, part.fields, format)),
+        "closed",
         clearableFields(contract, message),
       ),
       required: names(fields.filter((field) => contract.isRequired(field))),
@@ -61,7 +62,7 @@ export function createSchemas(contract: Contract): Schemas {
     return {
       type: "object",
       description: getComment(message),
-      properties: properties(message.fields, (part) => response(part, format)),
+      properties: properties(message.fields, (part) => response(part, format), "open"),
       required: names(
         message.fields.filter(
           (field) => isAlwaysPresent(contract, field) && !isOmitted(field, format),
@@ -71,17 +72,18 @@ export function createSchemas(contract: Contract): Schemas {
   }
 
   function response(message: DescMessage, format: RestFormat): Json {
-    return define(message.name, () => output(message, format));
+    return define(responseName(message), () => output(message, format));
   }
 
   function properties(
     fields: readonly DescField[],
     referTo: ReferTo,
+    enums: Enums,
     nullable: readonly string[] = [],
   ): Json {
     return Object.fromEntries(
       fields.map((field) => {
-        const schema = fieldSchema(contract, field, referTo);
+        const schema = fieldSchema(contract, field, referTo, enums);
         const isNullable = nullable.includes(field.name);
         return [
           field.name,
@@ -101,12 +103,18 @@ export function createSchemas(contract: Contract): Schemas {
       define(message.name, () => input(message, fields, format)),
     response,
     parameter: (field) => {
-      const { description: _, ...schema } = fieldSchema(contract, field, () => {
+      const refuse = () => {
         throw new Error(`${field} is a message and cannot be a parameter`);
-      });
+      };
+      const { description: _, ...schema } = fieldSchema(contract, field, refuse, "closed");
       return schema;
     },
   };
+}
+
+/** Generated clients name what an operation returns `<Operation>Response`, so no schema has such a name. */
+function responseName({ name }: DescMessage): string {
+  return name.replace(/Response$/, "Result");
 }
 
 /** The fields that `null` clears: those that the update mask of the message may name. */
@@ -131,11 +139,14 @@ function names(fields: readonly DescField[]): string[] | undefined {
 /** Returns a reference to the schema of a message. */
 type ReferTo = (message: DescMessage) => Json;
 
+/** Whether the values of enumerated strings are all that there will be. Responses may have new ones. */
+type Enums = "open" | "closed";
+
 /** The JSON schema of a field: its type and its rules. */
-function fieldSchema(contract: Contract, field: DescField, referTo: ReferTo): Json {
+function fieldSchema(contract: Contract, field: DescField, referTo: ReferTo, enums: Enums): Json {
   const rules = contract.fieldRules(field);
   const part = (rules: FieldRules = {}): Json => ({
-    ...valueSchema(contract, field, rules, referTo),
+    ...valueSchema(contract, field, rules, referTo, enums),
     description: paragraphs(...describeSchemaRules(contract, rules)),
   });
   const description = paragraphs(getComment(field), ...describeRules(rules.cel ?? []));
@@ -164,7 +175,7 @@ function fieldSchema(contract: Contract, field: DescField, referTo: ReferTo): Js
     }
     default:
       return {
-        ...valueSchema(contract, field, rules, referTo),
+        ...valueSchema(contract, field, rules, referTo, enums),
         description: paragraphs(getComment(field), ...describeSchemaRules(contract, rules)),
       };
   }
@@ -176,6 +187,7 @@ function valueSchema(
   field: DescField,
   rules: FieldRules,
   referTo: ReferTo,
+  enums: Enums,
 ): Json {
   if (field.message?.typeName === "google.protobuf.Timestamp") {
     return {
@@ -192,7 +204,7 @@ function valueSchema(
   }
   switch (field.scalar) {
     case ScalarType.STRING:
-      return stringSchema(contract, rules.string ?? {}, rules.required ?? false);
+      return stringSchema(contract, rules.string ?? {}, rules.required ?? false, enums);
     case ScalarType.INT32:
       return int32Schema(rules.int32 ?? {});
     case ScalarType.DOUBLE:
@@ -204,12 +216,17 @@ function valueSchema(
   }
 }
 
-function stringSchema(contract: Contract, rules: StringRules, required: boolean): Json {
+function stringSchema(
+  contract: Contract,
+  rules: StringRules,
+  required: boolean,
+  enums: Enums,
+): Json {
   const isUnconstrained = !rules.in && !rules.uuid;
   return {
     type: "string",
     format: rules.uuid ? "uuid" : undefined,
-    enum: rules.in,
+    [enums === "closed" ? "enum" : "x-extensible-enum"]: rules.in,
     // protovalidate refuses an empty string in a required field.
     minLength: count(rules.min_len) ?? (required && isUnconstrained ? 1 : undefined),
     maxLength: count(rules.max_len),

@@ -41,7 +41,7 @@ export function createSystemEndpoints({
   scrape,
 }: EndpointOptions): RequestHandler {
   // All responses share this buffer.
-  const document = Buffer.from(JSON.stringify(withKeyHeader(keyHeader)));
+  const document = Buffer.from(JSON.stringify(describeInstance(keyHeader, publicUrl)));
   const endpoints = new Map<string, Endpoint>();
 
   function add(name: EndpointName, endpoint: Endpoint): void {
@@ -139,10 +139,14 @@ function noPublicUrl(): Problem {
   );
 }
 
-/** The OpenAPI document with the configured key header. */
-function withKeyHeader(keyHeader: string): unknown {
+/** The OpenAPI document with the configured key header and URL. Relative URLs are those of the document. */
+function describeInstance(keyHeader: string, publicUrl = "/"): unknown {
   const { components } = openapi;
   const apiKey = { ...components.securitySchemes.apiKey, name: keyHeader };
   const securitySchemes = { ...components.securitySchemes, apiKey };
-  return { ...openapi, components: { ...components, securitySchemes } };
+  return {
+    ...openapi,
+    servers: [{ url: publicUrl }],
+    components: { ...components, securitySchemes },
+  };
 }

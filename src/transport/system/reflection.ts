@@ -9,6 +9,8 @@ import {
 } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { Code, type ServiceImpl } from "@connectrpc/connect";
+import { file_google_rpc_error_details } from "../../../gen/google/rpc/error_details_pb.js";
+import { file_google_rpc_status } from "../../../gen/google/rpc/status_pb.js";
 import type {
   ServerReflection,
   ServerReflectionRequest,
@@ -49,8 +51,11 @@ interface Catalogue {
   readonly registry: Registry;
 }
 
+/** The types of errors, which no service refers to. Clients look up their details by name. */
+const errorFiles = [file_google_rpc_status, file_google_rpc_error_details];
+
 function createCatalogue(services: readonly DescService[]): Catalogue {
-  const files = withImports(services.map(({ file }) => file));
+  const files = withImports([...services.map(({ file }) => file), ...errorFiles]);
   return {
     services,
     fileResponses: new Map(files.map((file) => [file, fileResponse(file)])),

@@ -85,6 +85,10 @@ describe.each(Object.entries(versions))("%s", (_name, service) => {
     ["latchkey.v1.CallerKind", "latchkey/v1/options.proto"],
     ["latchkey.v1.access", "latchkey/v1/options.proto"],
     ["grpc.health.v1.HealthCheckResponse.ServingStatus", "grpc/health/v1/health.proto"],
+    ["google.rpc.Status", "google/rpc/status.proto"],
+    ["google.rpc.BadRequest", "google/rpc/error_details.proto"],
+    ["google.rpc.ErrorInfo", "google/rpc/error_details.proto"],
+    ["google.rpc.RetryInfo", "google/rpc/error_details.proto"],
   ])("returns the file of %s with its imports", async (symbol, name) => {
     const files = await filesFor({ case: "fileContainingSymbol", value: symbol });
     expect(files[0]?.name).toBe(name);

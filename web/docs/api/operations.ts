@@ -74,6 +74,8 @@ export interface Schema {
   readonly format?: string;
   readonly description?: string;
   readonly enum?: readonly string[];
+  /** The values of a response, which may gain others. */
+  readonly "x-extensible-enum"?: readonly string[];
   readonly examples?: readonly unknown[];
   readonly minimum?: number;
   readonly maximum?: number;

@@ -121,14 +121,13 @@ function nameType(
 /** The allowed values, the limits and an example. */
 function Limits({ schema }: { readonly schema: Schema }) {
   const { items, description = "" } = schema;
+  const known = schema.enum ?? schema["x-extensible-enum"];
   // Most descriptions name all values.
-  const values = schema.enum?.every((value) => description.includes(`\`${value}\``))
-    ? undefined
-    : schema.enum;
+  const values = known?.every((value) => description.includes(`\`${value}\``)) ? undefined : known;
   const limits = [...describeLimits(schema), ...(items ? describeLimits(items, "each ") : [])];
   // The values of enums and booleans are known.
   const [example] =
-    schema.enum || schema.type === "boolean" ? [] : (schema.examples ?? items?.examples ?? []);
+    known || schema.type === "boolean" ? [] : (schema.examples ?? items?.examples ?? []);
   return (
     <>
       {values && (

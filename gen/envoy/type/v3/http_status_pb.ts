@@ -10,7 +10,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file envoy/type/v3/http_status.proto.
  */
 export const file_envoy_type_v3_http_status: GenFile = /*@__PURE__*/
-  fileDesc("Ch9lbnZveS90eXBlL3YzL2h0dHBfc3RhdHVzLnByb3RvEg1lbnZveS50eXBlLnYzIhoKCkh0dHBTdGF0dXMSDAoEY29kZRgBIAEoBWIGcHJvdG8z");
+  fileDesc("Ch9lbnZveS90eXBlL3YzL2h0dHBfc3RhdHVzLnByb3RvEg1lbnZveS50eXBlLnYzIhoKCkh0dHBTdGF0dXMSDAoEY29kZRgBIAEoBUJtChtpby5lbnZveXByb3h5LmVudm95LnR5cGUudjNCD0h0dHBTdGF0dXNQcm90b1ABWjtnaXRodWIuY29tL2Vudm95cHJveHkvZ28tY29udHJvbC1wbGFuZS9lbnZveS90eXBlL3YzO3R5cGV2M2IGcHJvdG8z");
 
 /**
  * The status of an HTTP response.

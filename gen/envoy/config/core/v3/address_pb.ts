@@ -10,7 +10,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file envoy/config/core/v3/address.proto.
  */
 export const file_envoy_config_core_v3_address: GenFile = /*@__PURE__*/
-  fileDesc("CiJlbnZveS9jb25maWcvY29yZS92My9hZGRyZXNzLnByb3RvEhRlbnZveS5jb25maWcuY29yZS52MyJGCgdBZGRyZXNzEjsKDnNvY2tldF9hZGRyZXNzGAEgASgLMiMuZW52b3kuY29uZmlnLmNvcmUudjMuU29ja2V0QWRkcmVzcyIgCg1Tb2NrZXRBZGRyZXNzEg8KB2FkZHJlc3MYAiABKAliBnByb3RvMw");
+  fileDesc("CiJlbnZveS9jb25maWcvY29yZS92My9hZGRyZXNzLnByb3RvEhRlbnZveS5jb25maWcuY29yZS52MyJGCgdBZGRyZXNzEjsKDnNvY2tldF9hZGRyZXNzGAEgASgLMiMuZW52b3kuY29uZmlnLmNvcmUudjMuU29ja2V0QWRkcmVzcyIgCg1Tb2NrZXRBZGRyZXNzEg8KB2FkZHJlc3MYAiABKAlCeAoiaW8uZW52b3lwcm94eS5lbnZveS5jb25maWcuY29yZS52M0IMQWRkcmVzc1Byb3RvUAFaQmdpdGh1Yi5jb20vZW52b3lwcm94eS9nby1jb250cm9sLXBsYW5lL2Vudm95L2NvbmZpZy9jb3JlL3YzO2NvcmV2M2IGcHJvdG8z");
 
 /**
  * The address of a peer. Only sockets are declared.
