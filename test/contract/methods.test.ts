@@ -31,9 +31,9 @@ import {
   validationRules,
 } from "../../src/contract/methods.js";
 import { newId } from "../../src/lib/uuid.js";
+import { readBindings } from "../../src/transport/rest/bindings.js";
 import { createDecoder } from "../../src/transport/rest/decode.js";
 import { createEncoder } from "../../src/transport/rest/encode.js";
-import { readBindings } from "../../src/transport/rest/router.js";
 
 const methods = services.flatMap((service) => service.methods);
 

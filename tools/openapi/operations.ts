@@ -4,7 +4,7 @@ import {
   rateLimitPolicyHeader,
   replayedHeader,
 } from "../../src/contract/headers.js";
-import { isUpdateMask } from "../../src/transport/rest/decode.js";
+import { isUpdateMask } from "../../src/transport/codec/message-fields.js";
 import { createRefusalExample, describeAccess, getCallers } from "../contract/access.js";
 import { getAuthErrors, getMethodErrors } from "../contract/catalogue.js";
 import { type Contract, type HttpBinding, ownFormat } from "../contract/contract.js";

@@ -16,7 +16,7 @@ import { findOverlong, maskableFields } from "../../contract/fields.js";
 import { headerOf, ignoresOtherTypes } from "../../contract/methods.js";
 import type { FieldViolation } from "../../contract/problems.js";
 import { invalidRequest, maxViolations } from "../../errors.js";
-import { type Fields, findUnsupported } from "../codec/message-fields.js";
+import { type Fields, findUnsupported, isUpdateMask } from "../codec/message-fields.js";
 import { checkCalendar, parseDuration } from "../codec/time.js";
 
 type PathFields = Readonly<Record<string, string>>;
@@ -302,11 +302,6 @@ function parseTimestamp(value: unknown): Timestamp {
   const text = (value as string).toUpperCase();
   checkCalendar(text);
   return fromJson(TimestampSchema, text);
-}
-
-/** Whether a field is an update mask. REST requests have none: the fields in their JSON are the mask. */
-export function isUpdateMask({ message }: DescField): boolean {
-  return message?.typeName === FieldMaskSchema.typeName;
 }
 
 /**

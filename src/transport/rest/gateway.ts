@@ -18,10 +18,11 @@ import {
   unaryHandler,
   unauthenticatedBodyLimit,
 } from "../rpc/methods.js";
+import { type Binding, readBindings } from "./bindings.js";
 import { createBodyReader } from "./body.js";
 import { createDecoder } from "./decode.js";
 import { addLastUseToRestJson, createEncoder, createHeaderWriter } from "./encode.js";
-import { type Binding, createRouter, readBindings, splitPath } from "./router.js";
+import { createRouter, splitPath } from "./router.js";
 
 interface GatewayOptions {
   readonly implementations: readonly Implementation[];

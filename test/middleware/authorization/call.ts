@@ -13,7 +13,7 @@ import {
 import { access, RestFormat } from "../../../gen/latchkey/v1/options_pb.js";
 import { headerOf } from "../../../src/contract/methods.js";
 import { type ProblemCode, problemCatalogue } from "../../../src/contract/problems.js";
-import type { Binding } from "../../../src/transport/rest/router.js";
+import type { Binding } from "../../../src/transport/rest/bindings.js";
 import { rpcPath } from "../../support/api/rpc-path.js";
 import { envelope, readDetails } from "../../support/http/raw-grpc.js";
 

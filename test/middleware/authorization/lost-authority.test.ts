@@ -6,7 +6,7 @@ import { ApplicationService } from "../../../gen/latchkey/v1/application_service
 import { SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
 import { isReplayable } from "../../../src/contract/methods.js";
 import { newId } from "../../../src/lib/uuid.js";
-import { type Binding, readBindings } from "../../../src/transport/rest/router.js";
+import { type Binding, readBindings } from "../../../src/transport/rest/bindings.js";
 import { rateLimitsOff } from "../../support/service/rate-limits-off.js";
 import { engines, startServer, type TestServer } from "../../support/service/server.js";
 import { type CallOptions, type CallResult, callGrpc, callRest } from "./call.js";

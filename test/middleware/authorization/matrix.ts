@@ -2,7 +2,7 @@ import { type ClientHttp2Session, connect } from "node:http2";
 import type { DescMethod } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import { accessOf, mayHold, ownPermissions } from "../../../src/contract/methods.js";
-import { readBindings } from "../../../src/transport/rest/router.js";
+import { readBindings } from "../../../src/transport/rest/bindings.js";
 import { ApiFailure } from "../../support/api/api.js";
 import { forEachConcurrently } from "../../support/concurrency.js";
 import type { TestServer } from "../../support/service/server.js";
