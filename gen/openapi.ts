@@ -6749,7 +6749,7 @@ export const openapi = {
           "Sessions"
         ],
         "summary": "Authorizes a session and consumes the nonce",
-        "description": "The caller is a private application of the same tenant and can grant only permissions that it holds itself. The session can never do more than its authorizer can do at that time, and is revoked with it. A refused call does not consume the nonce.\n\nThe client that opened the session gets this access. Accept a nonce only from an authenticated user, in a request with CSRF protection, and never from a link. Otherwise an attacker can open a session and let your user authorize it (session fixation).\n\nRequires the key of a private application.",
+        "description": "The caller is a private application of the same tenant and can grant only permissions that it holds itself. The session can never do more than its authorizer can do at that time, and is revoked with it. A refused call does not consume the nonce.\n\nThe client that opened the session gets this access. Accept a nonce only from an authenticated user, in a request with CSRF protection, and never from a link. Otherwise an attacker can open a session and let your user authorize it (session fixation).\n\nOver REST, the response has no body, and the header `Latchkey-Session-Id` has the id of the session.\n\nRequires the key of a private application.",
         "x-access": "Requires the key of a private application.",
         "x-callers": [
           "private"
@@ -6831,6 +6831,9 @@ export const openapi = {
               },
               "Idempotent-Replayed": {
                 "$ref": "#/components/headers/Idempotent-Replayed"
+              },
+              "Latchkey-Session-Id": {
+                "$ref": "#/components/headers/Latchkey-Session-Id"
               }
             }
           },
@@ -7963,39 +7966,50 @@ export const openapi = {
         "example": "\"17\""
       },
       "X-Latchkey-Application-Id": {
-        "description": "The `application_id` of the response.",
+        "description": "The application of the key, or the one that opened its session.",
+        "required": true,
         "schema": {
           "type": "string"
         },
         "example": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
       },
       "X-Latchkey-Tenant-Id": {
-        "description": "The `tenant_id` of the response.",
+        "description": "The tenant of the key.",
+        "required": true,
         "schema": {
           "type": "string"
         },
         "example": "0198c8a0-11d2-7ab4-8c3f-5e7a9b1d3f60"
       },
       "X-Latchkey-Session-Id": {
-        "description": "The `session_id` of the response.",
+        "description": "The session, if the key belongs to one.",
         "schema": {
           "type": "string"
         },
         "example": "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f"
       },
       "X-Latchkey-Transform": {
-        "description": "The `transform` of the response.",
+        "description": "How much of the token the client may see: `redact`, `mask` or `reveal`. The upstream must apply it.",
+        "required": true,
         "schema": {
           "type": "string"
         },
         "example": "mask"
       },
       "X-Latchkey-Expires-At": {
-        "description": "The `expires_at` of the response.",
+        "description": "When the key expires. Absent if it never does.",
         "schema": {
           "type": "string"
         },
         "example": "2027-01-01T00:03:00.000Z"
+      },
+      "Latchkey-Session-Id": {
+        "description": "The id of the session, a UUID. Trust it rather than an id that the browser sends.",
+        "required": true,
+        "schema": {
+          "type": "string"
+        },
+        "example": "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f"
       }
     },
     "responses": {

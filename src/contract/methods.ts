@@ -23,7 +23,6 @@ import {
   CallerKind,
   http_header,
   http_status,
-  identity_header,
   ignores_other_types,
   known_permissions,
   type Permission,
@@ -31,6 +30,7 @@ import {
   type RestFormat,
   replayable,
   rest_format,
+  text_header,
 } from "../../gen/latchkey/v1/options_pb.js";
 import { OverviewService } from "../../gen/latchkey/v1/overview_service_pb.js";
 import { file_latchkey_v1_rules } from "../../gen/latchkey/v1/rules_pb.js";
@@ -147,8 +147,8 @@ export function headerOf(field: DescField): string | undefined {
 }
 
 /** The HTTP header that carries a response field as plain text, if any. */
-export function identityHeaderOf(field: DescField): string | undefined {
-  return getOption(field, identity_header) || undefined;
+export function textHeaderOf(field: DescField): string | undefined {
+  return getOption(field, text_header) || undefined;
 }
 
 /** Whether REST ignores values of a string field that are not strings. */
@@ -156,16 +156,19 @@ export function ignoresOtherTypes(field: DescField): boolean {
   return getOption(field, ignores_other_types);
 }
 
+const methods = services.flatMap((service) => service.methods);
+
 /** The headers that carry request fields over REST. */
-export const requestHeaders = headersOf(({ input }) => input);
+export const requestHeaders = headersOf(methods.map(({ input }) => input));
 
-/** The headers that carry response fields over REST. */
-export const responseHeaders = headersOf(({ output }) => output);
+/** The headers that carry response fields over REST, except those for gateways. */
+export const responseHeaders = headersOf(
+  methods.flatMap((method) => (accessOf(method).keyHeader === "" ? method.output : [])),
+);
 
-function headersOf(messageOf: (method: DescMethod) => DescMessage): readonly string[] {
-  const methods = services.flatMap((service) => service.methods);
-  const fields = methods.flatMap((method) => messageOf(method).fields);
-  return [...new Set(fields.flatMap((field) => headerOf(field) ?? []))];
+function headersOf(messages: readonly DescMessage[]): readonly string[] {
+  const fields = messages.flatMap((message) => message.fields);
+  return [...new Set(fields.flatMap((field) => headerOf(field) ?? textHeaderOf(field) ?? []))];
 }
 
 function namespaceOf(permission: string): string {

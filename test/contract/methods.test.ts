@@ -101,6 +101,14 @@ describe("the contract", () => {
     expect(() => createEncoder(unsupported)).toThrow("a type that REST does not support");
   });
 
+  it("returns a message of its own from every method, which can get fields later", () => {
+    // RevokeAllSessions is about to get one.
+    const others = methods.filter(({ name }) => name !== "RevokeAllSessions");
+    const packages = others.map(({ name, output }) => [name, output.file.proto.package]);
+    const raw = ["ReportLeakedKeys", "google.api"];
+    expect(packages.filter(([, name]) => name !== "latchkey.v1")).toEqual([raw]);
+  });
+
   it("binds each verb and path to one method", () => {
     const bindings = methods.flatMap(readBindings);
     const routes = bindings.map(({ verb, segments }) => JSON.stringify([verb, segments]));

@@ -40,7 +40,7 @@ export interface Contract {
   /** The header that carries a field, if any. */
   header(field: DescField): string | undefined;
   /** The header that carries a response field as plain text, if any. */
-  identityHeader(field: DescField): string | undefined;
+  textHeader(field: DescField): string | undefined;
   /** Whether only the service sets the field. */
   isOutputOnly(field: DescField): boolean;
   messageRules(message: DescMessage): readonly Rule[];
@@ -148,7 +148,7 @@ export function readContract(files: readonly DescFile[]): Contract {
       })),
 
     header: (field) => readOwn(field, "http_header"),
-    identityHeader: (field) => readOwn(field, "identity_header"),
+    textHeader: (field) => readOwn(field, "text_header"),
     isOutputOnly: (field) => readOwn(field, "output_only") !== undefined,
     messageRules: (message) => read<{ cel?: Rule[] }>(message, "buf.validate.message")?.cel ?? [],
     example: (message) => JSON.parse(readOwn(message, "example") ?? "{}"),

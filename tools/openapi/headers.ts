@@ -115,14 +115,15 @@ export function createHeaderFields(contract: Contract): HeaderFields {
     responseHeaders: ({ fields }) =>
       Object.fromEntries(
         fields.flatMap((field) => {
-          const identityHeader = contract.identityHeader(field);
-          if (identityHeader !== undefined) {
-            components[identityHeader] ??= {
-              description: `The \`${field.name}\` of the response.`,
+          const textHeader = contract.textHeader(field);
+          if (textHeader !== undefined) {
+            components[textHeader] ??= {
+              description: getComment(field),
+              ...(!field.proto.proto3Optional && field.scalar && { required: true }),
               schema: { type: "string" },
               example: findExample(contract.fieldRules(field)),
             };
-            return [[identityHeader, refer("headers", identityHeader)]];
+            return [[textHeader, refer("headers", textHeader)]];
           }
           const header = contract.header(field);
           if (header === undefined) {

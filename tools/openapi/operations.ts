@@ -127,12 +127,17 @@ export function createOperations({ contract, schemas, problems, headerFields }: 
     const { output } = method;
     const format = contract.restFormat(method);
     const status = contract.httpStatus(method);
-    const headers = referToHeaders([
-      ...(contract.access(method).unauthenticated ? [] : [rateLimitPolicyHeader, rateLimitHeader]),
-      ...(contract.isReplayable(method) ? [replayedHeader] : []),
-    ]);
-    if (output.typeName === "google.protobuf.Empty") {
-      return { [status ?? 204]: { description: "Success, without a body.", headers } };
+    const headers = {
+      ...referToHeaders([
+        ...(contract.access(method).unauthenticated
+          ? []
+          : [rateLimitPolicyHeader, rateLimitHeader]),
+        ...(contract.isReplayable(method) ? [replayedHeader] : []),
+      ]),
+      ...headerFields.responseHeaders(output),
+    };
+    if (status === 204 || output.typeName === "google.protobuf.Empty") {
+      return { 204: { description: "Success, without a body.", headers } };
     }
     const items = contract.rawItems(method, "output");
     if (items) {
@@ -147,7 +152,7 @@ export function createOperations({ contract, schemas, problems, headerFields }: 
     return {
       [status ?? 200]: {
         description: getComment(output) + (without && ` Without ${without}.`),
-        headers: { ...headers, ...headerFields.responseHeaders(output) },
+        headers,
         content: {
           "application/json": {
             schema: schemas.response(output, format),

@@ -8,8 +8,6 @@ import { file_buf_validate_validate } from "../../buf/validate/validate_pb.js";
 import { file_google_api_annotations } from "../../google/api/annotations_pb.js";
 import type { HttpBodySchema } from "../../google/api/httpbody_pb.js";
 import { file_google_api_httpbody } from "../../google/api/httpbody_pb.js";
-import type { EmptySchema } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_empty } from "@bufbuild/protobuf/wkt";
 import { file_latchkey_v1_options } from "./options_pb.js";
 import type { Message } from "@bufbuild/protobuf";
 
@@ -17,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file latchkey/v1/key_service.proto.
  */
 export const file_latchkey_v1_key_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch1sYXRjaGtleS92MS9rZXlfc2VydmljZS5wcm90bxILbGF0Y2hrZXkudjEicwoQUmV2b2tlS2V5UmVxdWVzdBJfCgNrZXkYASABKAlCUrpIT8gBAXJKGOgHkgJEbGtfcHJ2XzAyd1BBa24xbUhYdkFBeXZKWWQydEEzcVB6RDBZdDZMSHIxYldmR3g4RW9Ta1ZuVVpjSTVqTTdUNGUyUXcihQIKC0xlYWtlZFRva2VuElsKBXRva2VuGAEgASgJQky6SElyR5ICRGxrX3Bydl8wMndQQWtuMW1IWHZBQXl2SllkMnRBM3FQekQwWXQ2TEhyMWJXZkd4OEVvU2tWblVaY0k1ak03VDRlMlF3EiYKBHR5cGUYAiABKAlCGLpIFXITkgIQbGF0Y2hrZXlfYXBpX2tleRJQCgN1cmwYAyABKAlCQ7pIQHI+kgI7aHR0cHM6Ly9naXRodWIuY29tL29jdG9jYXQvaGVsbG8td29ybGQvYmxvYi9tYWluL2NvbmZpZy50eHQSHwoGc291cmNlGAQgASgJQg+6SAxyCpICB2NvbnRlbnQi4AEKDVRva2VuRmVlZGJhY2sSXAoKdG9rZW5faGFzaBgBIAEoCUJIukhFckOSAkBmOTA4ZDZjOTZkNTYzZmVhYjA2YTVlZjY0MTA4NTc4ZjUzYTExYWE0ZWUxY2I4OGNlZDE2YmNjYTYxNjA1YzJkEiwKCnRva2VuX3R5cGUYAiABKAlCGLpIFXITkgIQbGF0Y2hrZXlfYXBpX2tleRJDCgVsYWJlbBgDIAEoCUI0ukgxci9SDXRydWVfcG9zaXRpdmVSDmZhbHNlX3Bvc2l0aXZlkgINdHJ1ZV9wb3NpdGl2ZTKcAgoKS2V5U2VydmljZRJkCglSZXZva2VLZXkSHS5sYXRjaGtleS52MS5SZXZva2VLZXlSZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5IiCQAgKKtRgCKAGC0+STAhE6ASoiDC9rZXlzL3Jldm9rZRKnAQoQUmVwb3J0TGVha2VkS2V5cxIULmdvb2dsZS5hcGkuSHR0cEJvZHkaFC5nb29nbGUuYXBpLkh0dHBCb2R5ImeQAgKKtRgCKAGitRgRaW52YWxpZF9zaWduYXR1cmWitRgOcGF0aF9ub3RfZm91bmTStRgLTGVha2VkVG9rZW7atRgNVG9rZW5GZWVkYmFja4LT5JMCEToBKiIML2tleXMvbGVha2VkQksKD2NvbS5sYXRjaGtleS52MVABWjZleGFtcGxlLmNvbS9sYXRjaGtleS9jbGllbnRzL2dvL2xhdGNoa2V5L3YxO2xhdGNoa2V5djFiBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations, file_google_api_httpbody, file_google_protobuf_empty, file_latchkey_v1_options]);
+  fileDesc("Ch1sYXRjaGtleS92MS9rZXlfc2VydmljZS5wcm90bxILbGF0Y2hrZXkudjEicwoQUmV2b2tlS2V5UmVxdWVzdBJfCgNrZXkYASABKAlCUrpIT8gBAXJKGOgHkgJEbGtfcHJ2XzAyd1BBa24xbUhYdkFBeXZKWWQydEEzcVB6RDBZdDZMSHIxYldmR3g4RW9Ta1ZuVVpjSTVqTTdUNGUyUXciEwoRUmV2b2tlS2V5UmVzcG9uc2UihQIKC0xlYWtlZFRva2VuElsKBXRva2VuGAEgASgJQky6SElyR5ICRGxrX3Bydl8wMndQQWtuMW1IWHZBQXl2SllkMnRBM3FQekQwWXQ2TEhyMWJXZkd4OEVvU2tWblVaY0k1ak03VDRlMlF3EiYKBHR5cGUYAiABKAlCGLpIFXITkgIQbGF0Y2hrZXlfYXBpX2tleRJQCgN1cmwYAyABKAlCQ7pIQHI+kgI7aHR0cHM6Ly9naXRodWIuY29tL29jdG9jYXQvaGVsbG8td29ybGQvYmxvYi9tYWluL2NvbmZpZy50eHQSHwoGc291cmNlGAQgASgJQg+6SAxyCpICB2NvbnRlbnQi4AEKDVRva2VuRmVlZGJhY2sSXAoKdG9rZW5faGFzaBgBIAEoCUJIukhFckOSAkBmOTA4ZDZjOTZkNTYzZmVhYjA2YTVlZjY0MTA4NTc4ZjUzYTExYWE0ZWUxY2I4OGNlZDE2YmNjYTYxNjA1YzJkEiwKCnRva2VuX3R5cGUYAiABKAlCGLpIFXITkgIQbGF0Y2hrZXlfYXBpX2tleRJDCgVsYWJlbBgDIAEoCUI0ukgxci9SDXRydWVfcG9zaXRpdmVSDmZhbHNlX3Bvc2l0aXZlkgINdHJ1ZV9wb3NpdGl2ZTKpAgoKS2V5U2VydmljZRJxCglSZXZva2VLZXkSHS5sYXRjaGtleS52MS5SZXZva2VLZXlSZXF1ZXN0Gh4ubGF0Y2hrZXkudjEuUmV2b2tlS2V5UmVzcG9uc2UiJZACAoq1GAIoAZC1GMwBgtPkkwIROgEqIgwva2V5cy9yZXZva2USpwEKEFJlcG9ydExlYWtlZEtleXMSFC5nb29nbGUuYXBpLkh0dHBCb2R5GhQuZ29vZ2xlLmFwaS5IdHRwQm9keSJnkAICirUYAigBorUYEWludmFsaWRfc2lnbmF0dXJlorUYDnBhdGhfbm90X2ZvdW5k0rUYC0xlYWtlZFRva2Vu2rUYDVRva2VuRmVlZGJhY2uC0+STAhE6ASoiDC9rZXlzL2xlYWtlZEJLCg9jb20ubGF0Y2hrZXkudjFQAVo2ZXhhbXBsZS5jb20vbGF0Y2hrZXkvY2xpZW50cy9nby9sYXRjaGtleS92MTtsYXRjaGtleXYxYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_api_httpbody, file_latchkey_v1_options]);
 
 /**
  * The key to revoke.
@@ -39,6 +37,21 @@ export type RevokeKeyRequest = Message<"latchkey.v1.RevokeKeyRequest"> & {
  */
 export const RevokeKeyRequestSchema: GenMessage<RevokeKeyRequest> = /*@__PURE__*/
   messageDesc(file_latchkey_v1_key_service, 0);
+
+/**
+ * Empty. It is the same for every key.
+ *
+ * @generated from message latchkey.v1.RevokeKeyResponse
+ */
+export type RevokeKeyResponse = Message<"latchkey.v1.RevokeKeyResponse"> & {
+};
+
+/**
+ * Describes the message latchkey.v1.RevokeKeyResponse.
+ * Use `create(RevokeKeyResponseSchema)` to create a new message.
+ */
+export const RevokeKeyResponseSchema: GenMessage<RevokeKeyResponse> = /*@__PURE__*/
+  messageDesc(file_latchkey_v1_key_service, 1);
 
 /**
  * Public text that matches the pattern of a credential. GitHub calls it a token.
@@ -80,7 +93,7 @@ export type LeakedToken = Message<"latchkey.v1.LeakedToken"> & {
  * Use `create(LeakedTokenSchema)` to create a new message.
  */
 export const LeakedTokenSchema: GenMessage<LeakedToken> = /*@__PURE__*/
-  messageDesc(file_latchkey_v1_key_service, 1);
+  messageDesc(file_latchkey_v1_key_service, 2);
 
 /**
  * The result for one LeakedToken.
@@ -116,7 +129,7 @@ export type TokenFeedback = Message<"latchkey.v1.TokenFeedback"> & {
  * Use `create(TokenFeedbackSchema)` to create a new message.
  */
 export const TokenFeedbackSchema: GenMessage<TokenFeedback> = /*@__PURE__*/
-  messageDesc(file_latchkey_v1_key_service, 2);
+  messageDesc(file_latchkey_v1_key_service, 3);
 
 /**
  * Revokes leaked keys: by anyone who holds one, and by GitHub's secret scanning.
@@ -138,7 +151,7 @@ export const KeyService: GenService<{
   revokeKey: {
     methodKind: "unary";
     input: typeof RevokeKeyRequestSchema;
-    output: typeof EmptySchema;
+    output: typeof RevokeKeyResponseSchema;
   },
   /**
    * Receives the keys that GitHub's secret scanning found in public.

@@ -126,7 +126,7 @@ function createSessionSetupHandlers({
           kind: "session.authorized",
           target: ({ id, applicationId }) => ({ applicationId, sessionId: id, name }),
           after: (session) => stateOf(session),
-          response: () => ({}),
+          response: ({ id }) => ({ sessionId: id }),
         }),
       );
       if (outcome === "unknown") {
@@ -135,7 +135,7 @@ function createSessionSetupHandlers({
       if (outcome === "used") {
         throw nonceUsed();
       }
-      return {};
+      return { sessionId: nonce.id };
     },
   };
 }

@@ -1,7 +1,7 @@
 import type { DescMessage } from "@bufbuild/protobuf";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { ApplicationSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { identityFieldsOf } from "../../contract/identity-headers.js";
+import { textHeaderFieldsOf } from "../../contract/text-headers.js";
 import { headerFieldsOf } from "../../middleware/header-fields.js";
 import {
   createJsonWriter,
@@ -50,8 +50,8 @@ export function createHeaderWriter(
   constant: HeaderList,
 ): (message: object) => HeaderList {
   const fields = headerFieldsOf(schema);
-  const identityFields = identityFieldsOf(schema);
-  if (fields.length === 0 && identityFields.length === 0) {
+  const textFields = textHeaderFieldsOf(schema);
+  if (fields.length === 0 && textFields.length === 0) {
     return () => constant;
   }
   return (message) => {
@@ -59,7 +59,7 @@ export function createHeaderWriter(
     for (const { key, localName } of fields) {
       headers.push(key, `"${(message as Fields)[localName]}"`);
     }
-    for (const { header, format } of identityFields) {
+    for (const { header, format } of textFields) {
       const value = format(message);
       if (value !== undefined) {
         headers.push(header, value);

@@ -27,9 +27,8 @@ export function describeDisableApplication({ server, api, expectRefused }: ApiSu
       await api().enableApplication(root.key, shop);
       await expect(api().whoAmI(session.key)).resolves.toBeDefined();
       const { nonce } = pending;
-      await expect(api().authorizeSession(backend.key, { nonce, ...tokenRead })).resolves.toBe(
-        undefined,
-      );
+      const authorizing = api().authorizeSession(backend.key, { nonce, ...tokenRead });
+      await expect(authorizing).resolves.toBeDefined();
     });
 
     it("is reverted by enabling it, with the same keys and grants", async () => {

@@ -92,8 +92,10 @@ export function describeIdempotency({ server, api, expectRefused }: ApiSubject):
       expect(await api().createSession(open)).toEqual(session);
       const grant = { nonce: session.nonce, ...tokenRead };
       const authorize = withIdempotencyKey(backend.key);
-      await api().authorizeSession(authorize, grant);
-      await api().authorizeSession(authorize, grant);
+      for (let call = 0; call < 2; call++) {
+        const { sessionId } = await api().authorizeSession(authorize, grant);
+        expect(sessionId).toBe(session.id);
+      }
       expect([open.replays, authorize.replays]).toEqual([1, 1]);
       await expectRefused(api().authorizeSession(backend.key, grant), "nonce_used");
     });

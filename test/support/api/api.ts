@@ -31,6 +31,7 @@ import type {
 import type { Overview } from "../../../gen/latchkey/v1/overview_service_pb.js";
 import type {
   AuthorizeSessionRequestSchema,
+  AuthorizeSessionResponse,
   CreateSessionResponse,
   ListSessionsRequestSchema,
   ListSessionsResponse,
@@ -103,7 +104,7 @@ export interface Api {
   authorizeSession(
     key: Key,
     request: MessageInitShape<typeof AuthorizeSessionRequestSchema>,
-  ): Promise<void>;
+  ): Promise<AuthorizeSessionResponse>;
   listSessions(
     key: Key,
     request?: MessageInitShape<typeof ListSessionsRequestSchema>,

@@ -61,9 +61,8 @@ export function createConnectApi(transport: Transport, close = () => {}): Stream
       await mapError(applications.deleteApplication(request, optionsFor(key)));
     },
     createSession: (key) => mapError(sessions.createSession({}, optionsFor(key))),
-    authorizeSession: async (key, request) => {
-      await mapError(sessions.authorizeSession(request, optionsFor(key)));
-    },
+    authorizeSession: (key, request) =>
+      mapError(sessions.authorizeSession(request, optionsFor(key))),
     listSessions: (key, request = {}) => mapError(sessions.listSessions(request, optionsFor(key))),
     getSession: (key, request) => mapError(sessions.getSession(request, optionsFor(key))),
     deleteSession: async (key, request) => {

@@ -95,9 +95,7 @@ export function createGrpcApi(address: string): StreamingApi {
       await call(application.deleteApplication, key, request);
     },
     createSession: (key) => call(session.createSession, key, {}),
-    authorizeSession: async (key, request) => {
-      await call(session.authorizeSession, key, request);
-    },
+    authorizeSession: (key, request) => call(session.authorizeSession, key, request),
     listSessions: (key, request = {}) => call(session.listSessions, key, request),
     getSession: (key, request) => call(session.getSession, key, request),
     deleteSession: async (key, request) => {

@@ -30,6 +30,7 @@ import {
 import { OverviewSchema } from "../../../gen/latchkey/v1/overview_service_pb.js";
 import {
   AuthorizeSessionRequestSchema,
+  AuthorizeSessionResponseSchema,
   CreateSessionResponseSchema,
   ListSessionsRequestSchema,
   ListSessionsResponseSchema,
@@ -46,6 +47,7 @@ export function createRestApi(url: string): Api {
     status: number,
     body?: JsonValue,
     ifMatch?: string,
+    onHeaders?: (headers: Headers) => void,
   ) {
     const response = await fetch(url + path, {
       method,
@@ -60,6 +62,7 @@ export function createRestApi(url: string): Api {
     if (response.ok) {
       expectEqual(response.status, status, text);
       reportHeaders(key, response.headers);
+      onHeaders?.(response.headers);
       return text;
     }
     const problem = JSON.parse(text);
@@ -129,7 +132,13 @@ export function createRestApi(url: string): Api {
       read(CreateSessionResponseSchema, await call(key, "POST", "/sessions", 201)),
     authorizeSession: async (key, request) => {
       const body = write(AuthorizeSessionRequestSchema, request);
-      expectEmpty(await call(key, "POST", "/sessions/authorize", 204, body));
+      let sessionId = "";
+      const readId = (headers: Headers) => {
+        sessionId = headers.get("latchkey-session-id") ?? "";
+      };
+      const path = "/sessions/authorize";
+      expectEmpty(await call(key, "POST", path, 204, body, undefined, readId));
+      return create(AuthorizeSessionResponseSchema, { sessionId });
     },
     listSessions: async (key, request = {}) => {
       const json = write(ListSessionsRequestSchema, request) as Record<string, string>;

@@ -119,6 +119,7 @@ describe("with CORS_ORIGINS", () => {
           "traceparent",
           "etag",
           "idempotent-replayed",
+          "latchkey-session-id",
         ]),
       );
     }

@@ -9,9 +9,9 @@ import type {
 import { ForwardAuthResponseSchema } from "../../../../gen/latchkey/v1/gateway_service_pb.js";
 import { callOf } from "../../../auth/caller.js";
 import type { AddressOf } from "../../../auth/caller-address.js";
-import { identityFieldsOf } from "../../../contract/identity-headers.js";
 import { readPresentedKey } from "../../../contract/presented-key.js";
 import { problemMediaType, quote } from "../../../contract/problems.js";
+import { textHeaderFieldsOf } from "../../../contract/text-headers.js";
 import { denyClient, type Problem, permissionDenied, problemBody } from "../../../errors.js";
 import { mapMaybePromise } from "../../../lib/async.js";
 import {
@@ -116,7 +116,7 @@ function headersOf(attributes: AttributeContext | undefined): HttpHeaders {
   return Object.fromEntries(raw);
 }
 
-const identityFields = identityFieldsOf(ForwardAuthResponseSchema);
+const identityFields = textHeaderFieldsOf(ForwardAuthResponseSchema);
 /** Some upstreams read underscores in the names of headers as hyphens. */
 const identityPrefix = /^x[-_]latchkey[-_]/;
 

@@ -1,10 +1,10 @@
 import type { DescMessage } from "@bufbuild/protobuf";
 import { type Timestamp, TimestampSchema, timestampDate } from "@bufbuild/protobuf/wkt";
 import { memoize } from "../lib/cache.js";
-import { identityHeaderOf } from "./methods.js";
+import { textHeaderOf } from "./methods.js";
 
 /** A response field that a header carries as plain text. */
-interface IdentityField {
+interface TextHeaderField {
   /** The name of the header in lower case. */
   readonly header: string;
   /** The name of the field in the proto. */
@@ -12,11 +12,11 @@ interface IdentityField {
   format(message: object): string | undefined;
 }
 
-/** The fields of a message that identity headers carry. */
-export const identityFieldsOf = memoize<DescMessage, readonly IdentityField[]>(({ fields }) =>
+/** The fields of a message that headers carry as plain text. */
+export const textHeaderFieldsOf = memoize<DescMessage, readonly TextHeaderField[]>(({ fields }) =>
   fields.flatMap((field) => {
     const { name, localName, message } = field;
-    const header = identityHeaderOf(field);
+    const header = textHeaderOf(field);
     if (header === undefined) {
       return [];
     }
