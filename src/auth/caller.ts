@@ -122,8 +122,13 @@ export function expiryOf({ application, session, authorizer, key }: Caller): num
   return Number.isFinite(expiry) ? expiry : undefined;
 }
 
+/** The grants that limit what a caller may do: its own, and for a session also those of its authorizer. */
+export function limitsOf(caller: Caller): Grants[] {
+  const { boundary } = caller;
+  return boundary ? [grantsOf(caller), boundary] : [grantsOf(caller)];
+}
+
 /** Whether a caller holds a permission. For a session, its authorizer must hold it too. */
 export function callerHolds(caller: Caller, permission: string): boolean {
-  const { boundary } = caller;
-  return holds(grantsOf(caller), permission) && (!boundary || holds(boundary, permission));
+  return limitsOf(caller).every((grants) => holds(grants, permission));
 }

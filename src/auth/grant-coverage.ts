@@ -1,126 +1,186 @@
-import { inEvaluationOrder, rankOfTransform } from "../contract/decisions/decide.js";
-import { isWithin, overlap, type Scope, scopeOf } from "../contract/decisions/scope.js";
-import type { Grants, RuleRecord } from "../contract/grants.js";
+import {
+  defaultTransform,
+  inEvaluationOrder,
+  rankOfTransform,
+} from "../contract/decisions/decide.js";
+import { withSlashes } from "../contract/decisions/scope.js";
+import { type Grants, heldPermissions } from "../contract/grants.js";
 import { quote } from "../contract/problems.js";
 
-/** A permission that no grant covers. */
+/** The grants that are compared. */
+interface ComparedGrants {
+  /** For each token, the giver gets the least of what these decide. */
+  readonly givers: readonly Grants[];
+  readonly requested: Grants;
+  /** What the target has, which needs no coverage. */
+  readonly current?: Grants | undefined;
+  /** Compares only these permissions. */
+  readonly concerns: (permission: string) => boolean;
+}
+
+export interface GrantComparison {
+  /** The permissions that decide more than the current grants for some token. */
+  readonly given: readonly string[];
+  /** The grants that decide more than the giver gets and than the current grants. */
+  readonly uncovered: readonly UncoveredGrant[];
+}
+
 interface UncoveredGrant {
   readonly permission: string;
   /** Its path, for example `rules[0].permissions[1]`. */
   readonly field: string;
-  /** Describes what it would grant. */
+  /** Describes it, with a container in which it decides too much. */
   readonly text: string;
 }
 
 /**
- * Returns the requested grants that the grantor's own grants do not cover.
+ * Compares what grants decide, for every token.
  *
- * A directly granted permission covers every grant of that permission. A rule
- * covers grants within its scope whose transform reveals no more. If an earlier
- * rule of the grantor overlaps the grant, that rule must reveal as much too.
- *
- * Grants that the target already has need no coverage if every grant that
- * preceded them still precedes them. If one was removed, they would apply to
- * more tokens than before.
+ * The decision about a permission can only change at the containers of the rules
+ * that list it. So it is compared once for each of these containers, and once for
+ * requests without a token, in a time that grows with the number of rules.
  */
-export function uncoveredGrants(
-  own: Grants,
-  requested: Grants,
-  current: Grants = { permissions: [], rules: [] },
-): UncoveredGrant[] {
-  const covering = decidersOf(own);
-  const existing = decidersOf(current);
-  return [...decidersOf(requested)].flatMap(([permission, deciders]) =>
-    own.permissions.includes(permission)
-      ? []
-      : deciders.filter(
-          (decider, index) =>
-            !isCovered(decider, covering.get(permission) ?? []) &&
-            !isUnchanged(decider, deciders.slice(0, index), existing.get(permission) ?? []),
-        ),
+export function compareGrants(grants: ComparedGrants): GrantComparison {
+  const { givers, requested, current = noGrants, concerns } = grants;
+  const names = new Set(heldPermissions(requested).filter(concerns));
+  const [deciders = new Map(), ...others] = [requested, current, ...givers].map((each) =>
+    decidersOf(each, names),
   );
-}
-
-/** A grant that can decide about a permission: a rule, or the directly granted permission. */
-interface Decider extends UncoveredGrant {
-  readonly scope: Scope;
-  readonly transform: string;
-  readonly isRule: boolean;
-}
-
-/** A directly granted permission covers any transform, so it counts as `reveal`. */
-const everything = { scope: { tokensOnly: false }, transform: "reveal", isRule: false } as const;
-
-/** The deciders by permission, in evaluation order. */
-function decidersOf({ permissions, rules }: Grants): Map<string, Decider[]> {
-  const deciders = new Map<string, Decider[]>();
-  const add = (decider: Decider) => {
-    const others = deciders.get(decider.permission);
-    if (others) {
-      others.push(decider);
-    } else {
-      deciders.set(decider.permission, [decider]);
+  const given: string[] = [];
+  const uncovered: UncoveredGrant[] = [];
+  for (const permission of names) {
+    const lists = [deciders, ...others].map((each) => each.get(permission) ?? []);
+    let isGiven = false;
+    const reported = new Set<Decider>();
+    for (const { container, firsts } of regionsOf(lists)) {
+      const [wanted = nothing, before = nothing, ...own] = lists.map(
+        (list, index) => list[firsts[index] as number] ?? nothing,
+      );
+      if (wanted.level <= before.level) {
+        continue;
+      }
+      isGiven = true;
+      const least = own.reduce((one, other) => (other.level < one.level ? other : one));
+      if (wanted.level > least.level && uncovered.length < maxUncovered && !reported.has(wanted)) {
+        reported.add(wanted);
+        const field = fieldOf(requested, permission, wanted);
+        const text = describe(permission, wanted, container, least);
+        uncovered.push({ permission, field, text });
+      }
     }
-  };
-  for (const { rule, index } of inEvaluationOrder(rules)) {
-    const scope = scopeOf(rule);
-    // A rule that no token can match grants nothing.
-    if (scope) {
-      rule.permissions.forEach((permission, permissionIndex) => {
-        const field = `rules[${index}].permissions[${permissionIndex}]`;
-        const text = textOf(permission, rule);
-        add({ permission, field, text, scope, transform: rule.transform, isRule: true });
-      });
+    if (isGiven) {
+      given.push(permission);
     }
   }
-  permissions.forEach((permission, index) => {
-    add({
-      permission,
-      field: `permissions[${index}]`,
-      text: `${permission} directly`,
-      ...everything,
-    });
-  });
+  return { given, uncovered };
+}
+
+/** More are not reported. */
+const maxUncovered = 20;
+
+const noGrants: Grants = { permissions: [], rules: [] };
+
+/** A rule or a directly granted permission, which can decide about a permission. */
+interface Decider {
+  /** The rule that lists the permission. Absent if it is granted directly. */
+  readonly ruleIndex?: number;
+  /** Absent if it also applies to requests without a token. */
+  readonly container: string | undefined;
+  readonly transform: string;
+  /** A higher level shows more of a token. */
+  readonly level: number;
+}
+
+/** Stands for a denial. */
+const nothing: Decider = { container: undefined, transform: "nothing", level: -1 };
+
+/** The deciders of permissions in evaluation order, of which a directly granted permission is the last. */
+function decidersOf(
+  { permissions, rules }: Grants,
+  names: ReadonlySet<string>,
+): ReadonlyMap<string, readonly Decider[]> {
+  const deciders = new Map<string, Decider[]>([...names].map((name) => [name, []]));
+  for (const { rule, index: ruleIndex } of inEvaluationOrder(rules)) {
+    const { conditions, transform } = rule;
+    const container = rule.container === undefined ? undefined : withSlashes(rule.container);
+    // Only sessions have conditions. What a rule decides about some tokens covers no container.
+    const granted =
+      conditions.length > 0 ? nothing : { transform, level: rankOfTransform(transform) };
+    const decider = { ruleIndex, container, transform: granted.transform, level: granted.level };
+    for (const permission of rule.permissions) {
+      deciders.get(permission)?.push(decider);
+    }
+  }
+  for (const permission of permissions) {
+    const transform = defaultTransform(permission);
+    const level = rankOfTransform(transform);
+    deciders.get(permission)?.push({ container: undefined, transform, level });
+  }
   return deciders;
 }
 
-function textOf(permission: string, { container, transform }: RuleRecord): string {
-  const where = container === undefined ? "on everything" : `in ${quote(container)}`;
-  return `${permission} ${where} with ${transform}`;
+/** Requests about which the same deciders decide. */
+interface Region {
+  /** The container in which they are, without those of narrower regions. Absent for requests without a token. */
+  readonly container: string | undefined;
+  /** The index of the decider in each list. Infinite if none applies. */
+  readonly firsts: readonly number[];
 }
 
-function isCovered(requested: Decider, own: readonly Decider[]): boolean {
-  for (const { scope, transform } of own) {
-    if (overlap(requested.scope, scope)) {
-      if (rankOfTransform(requested.transform) > rankOfTransform(transform)) {
-        return false;
+/** A region with the one around it. */
+interface Nested extends Region {
+  readonly container: string;
+  readonly parent: Nested | undefined;
+}
+
+/** Yields every region of some lists of deciders. */
+function* regionsOf(lists: readonly (readonly Decider[])[]): Generator<Region> {
+  const firstsByContainer = new Map<string | undefined, number[]>();
+  lists.forEach((list, listIndex) => {
+    list.forEach(({ container }, rank) => {
+      let firsts = firstsByContainer.get(container);
+      if (!firsts) {
+        firsts = lists.map(() => Number.POSITIVE_INFINITY);
+        firstsByContainer.set(container, firsts);
       }
-      if (isWithin(requested.scope, scope)) {
-        return true;
-      }
+      firsts[listIndex] = Math.min(firsts[listIndex] as number, rank);
+    });
+  });
+  const everywhere = firstsByContainer.get(undefined) ?? lists.map(() => Number.POSITIVE_INFINITY);
+  firstsByContainer.delete(undefined);
+  yield { container: undefined, firsts: everywhere };
+  // In this order, a container is directly followed by everything below it.
+  const sorted = [...firstsByContainer].sort(([one = ""], [other = ""]) => (one < other ? -1 : 1));
+  let top: Nested | undefined;
+  for (const [container = "", own] of sorted) {
+    while (top && !container.startsWith(top.container)) {
+      top = top.parent;
     }
+    const around = top?.firsts ?? everywhere;
+    const firsts = own.map((first, index) => Math.min(first, around[index] as number));
+    top = { container, firsts, parent: top };
+    yield top;
   }
-  return false;
 }
 
-/** Whether the target already has the grant, behind the same earlier grants. */
-function isUnchanged(
-  requested: Decider,
-  before: readonly Decider[],
-  existing: readonly Decider[],
-): boolean {
-  const index = existing.findIndex((each) => isSame(each, requested));
-  return (
-    index >= 0 &&
-    existing.slice(0, index).every((earlier) => before.some((each) => isSame(each, earlier)))
-  );
+function fieldOf(
+  { permissions, rules }: Grants,
+  permission: string,
+  { ruleIndex }: Decider,
+): string {
+  if (ruleIndex === undefined) {
+    return `permissions[${permissions.indexOf(permission)}]`;
+  }
+  const index = rules[ruleIndex]?.permissions.indexOf(permission);
+  return `rules[${ruleIndex}].permissions[${index}]`;
 }
 
-function isSame(one: Decider, other: Decider): boolean {
-  return (
-    one.isRule === other.isRule &&
-    one.transform === other.transform &&
-    isWithin(one.scope, other.scope) &&
-    isWithin(other.scope, one.scope)
-  );
+function describe(
+  permission: string,
+  wanted: Decider,
+  container: string | undefined,
+  own: Decider,
+): string {
+  const where = container === undefined ? "without a token" : `in ${quote(container)}`;
+  return `${permission}: ${wanted.transform} ${where}, where you have ${own.transform}`;
 }

@@ -6,13 +6,15 @@ import {
   heldPermissions,
   holds,
   managerPermissions,
+  type Restrictions,
 } from "../contract/grants.js";
 import { isOwnPermission, mayHold } from "../contract/methods.js";
 import { invalidRequest, permissionDenied } from "../errors.js";
-import type { ApplicationRecord } from "../store/port/records.js";
+import type { ApplicationChange, ApplicationRecord } from "../store/port/records.js";
 import { findDisallowedGrants } from "../validation/violations.js";
-import { type Caller, callerHolds, expiryOf, grantsOf } from "./caller.js";
-import { uncoveredGrants } from "./grant-coverage.js";
+import { type Caller, expiryOf, limitsOf } from "./caller.js";
+import { compareGrants, type GrantComparison } from "./grant-coverage.js";
+import { areNetworksWithin, isWidened } from "./widening.js";
 
 /** Throws if an application of this type cannot have the grants. */
 export function checkGrantsAllowed(type: ApplicationType, grants: Grants): void {
@@ -33,55 +35,134 @@ export function checkSessionMayHold(grants: Grants): void {
   }
 }
 
-/** The requested grants of an application. */
-export interface ProposedGrants {
-  readonly type: ApplicationType;
-  readonly grants: Grants;
-  /** When the application expires. Absent if it never does. */
-  readonly expiresAt?: number | undefined;
-  /** The current grants of an existing application, which need no new check. */
-  readonly current?: Grants | undefined;
-}
+/** An application as it would be after a call. */
+export type ProposedApplication = Grants &
+  Partial<Pick<ApplicationRecord, "expiresAt" | "disabled">> &
+  Restrictions & { readonly type: ApplicationType };
 
 /** Prevents privilege escalation: callers cannot grant more than they have. The operator can turn it off. */
 export interface GrantGuard {
   /**
-   * For applications. The caller must hold Latchkey's own permissions, and
+   * For a new application. The caller must hold Latchkey's own permissions, and
    * cannot grant them for longer than it has them. Management applications can
-   * grant any other permission; other callers only what their grants cover.
+   * grant any other permission; for no token do other callers grant more than
+   * their own grants decide, nor for longer or in more networks.
    */
-  checkMayGrant(caller: Caller, proposed: ProposedGrants): void;
+  checkMayCreate(caller: Caller, application: ProposedApplication): void;
 
-  /** For a new key. The response gives the caller a key with the application's grants. */
-  checkMayRegenerate(caller: Caller, target: ApplicationRecord): void;
+  /** Creates the check of one call that changes an application. */
+  createChangeCheck(caller: Caller): ChangeCheck;
 
   /** For sessions. The caller must hold every permission. */
   checkMayDelegate(caller: Caller, grants: Grants): void;
 }
 
+/** Checks a change like a new application, except for what the application has already. */
+export interface ChangeCheck {
+  /**
+   * Whether it compares grants, which takes a while if there are many. A second
+   * check against the same version of the application does not compare again.
+   */
+  readonly comparesGrants: boolean;
+
+  check(current: ApplicationRecord, change: GrantChange): void;
+}
+
+/** A change of an application. Other fields do not matter. */
+export interface GrantChange extends Omit<ApplicationChange, "modifiedBy"> {
+  /** Whether the caller gets a key, and with it all grants of the application. */
+  readonly givesKey?: boolean | undefined;
+}
+
 export function createGrantGuard(policy: GrantPolicy): GrantGuard {
   if (policy === "open") {
-    return { checkMayGrant: () => {}, checkMayRegenerate: () => {}, checkMayDelegate: () => {} };
+    return {
+      checkMayCreate: () => {},
+      createChangeCheck: () => ({ comparesGrants: false, check: () => {} }),
+      checkMayDelegate: () => {},
+    };
   }
   return {
-    checkMayGrant(caller, proposed) {
-      checkHeld(caller, ownPermissionsOf(proposed.grants));
-      checkLifetime(caller, proposed);
-      checkMayCreateManager(caller, proposed);
-      checkCovered(caller, proposed);
+    checkMayCreate(caller, application) {
+      checkMayGive(caller, application, undefined, compareFor(caller, application, undefined));
     },
-    checkMayRegenerate(caller, target) {
-      if (target.id === caller.application.id && !caller.session) {
-        return;
-      }
-      const { type, expiresAt } = target;
-      const proposed = { type, grants: target, expiresAt };
-      checkLifetime(caller, proposed);
-      checkMayCreateManager(caller, proposed);
-      checkCovered(caller, proposed);
-    },
+    createChangeCheck,
     checkMayDelegate: (caller, grants) => checkHeld(caller, heldPermissions(grants)),
   };
+}
+
+function createChangeCheck(caller: Caller): ChangeCheck {
+  let compared: { readonly version: number; readonly comparison: GrantComparison } | undefined;
+  return {
+    comparesGrants: !mayGrantAny(caller),
+
+    check(current, { givesKey = false, ...change }) {
+      if (givesKey && current.id === caller.application.id && !caller.session) {
+        return;
+      }
+      const proposed = afterChange(current, change);
+      const isGivenAnew = givesKey || isWidened(current, proposed);
+      const { permissions, rules } = current;
+      if (!isGivenAnew && proposed.permissions === permissions && proposed.rules === rules) {
+        return;
+      }
+      const kept = isGivenAnew ? undefined : current;
+      if (compared?.version !== current.version) {
+        const comparison = compareFor(caller, proposed, kept);
+        compared = { version: current.version, comparison };
+      }
+      checkMayGive(caller, proposed, kept, compared.comparison);
+    },
+  };
+}
+
+function afterChange(
+  current: ApplicationRecord,
+  change: Omit<ApplicationChange, "modifiedBy">,
+): ProposedApplication {
+  const { expiresAt = current.expiresAt } = change;
+  return {
+    type: current.type,
+    permissions: change.permissions ?? current.permissions,
+    rules: change.rules ?? current.rules,
+    allowedOrigins: change.allowedOrigins ?? current.allowedOrigins,
+    allowedCidrs: change.allowedCidrs ?? current.allowedCidrs,
+    disabled: change.disabled ?? current.disabled,
+    expiresAt: expiresAt ?? undefined,
+  };
+}
+
+/** Throws if the caller may not give the application what it has not kept. */
+function checkMayGive(
+  caller: Caller,
+  application: ProposedApplication,
+  kept: Grants | undefined,
+  { given, uncovered }: GrantComparison,
+): void {
+  const own = ownPermissionsOf(application);
+  checkHeld(caller, own);
+  const heldBefore = new Set(kept && heldPermissions(kept));
+  const all = [...own.filter((permission) => !heldBefore.has(permission)), ...given];
+  checkLifetime(caller, application, all);
+  checkNetworks(caller, application, all);
+  checkMayCreateManager(caller, application, heldBefore);
+  checkCovered(uncovered);
+}
+
+/** Compares permissions of other services, unless the caller may grant any. */
+function compareFor(
+  caller: Caller,
+  requested: Grants,
+  current: Grants | undefined,
+): GrantComparison {
+  return mayGrantAny(caller)
+    ? { given: [], uncovered: [] }
+    : compareGrants({
+        givers: limitsOf(caller),
+        requested,
+        current,
+        concerns: (permission) => !isOwnPermission(permission),
+      });
 }
 
 /** Throws if the target holds a permission of Latchkey that the caller lacks. Always on, whatever the policy. */
@@ -105,7 +186,13 @@ function ownPermissionsOf(grants: Grants): string[] {
 }
 
 function findMissing(caller: Caller, permissions: readonly string[]): string[] {
-  return permissions.filter((permission) => !callerHolds(caller, permission)).slice(0, maxListed);
+  if (permissions.length === 0) {
+    return [];
+  }
+  const held = limitsOf(caller).map((grants) => new Set(heldPermissions(grants)));
+  return permissions
+    .filter((permission) => !held.every((each) => each.has(permission)))
+    .slice(0, maxListed);
 }
 
 function checkHeld(caller: Caller, permissions: readonly string[]): void {
@@ -120,19 +207,36 @@ function checkHeld(caller: Caller, permissions: readonly string[]): void {
 }
 
 /** Ignores the expiry of a replaced key, because its application continues with another one. */
-function checkLifetime(caller: Caller, { grants, expiresAt, current }: ProposedGrants): void {
+function checkLifetime(
+  caller: Caller,
+  { expiresAt }: ProposedApplication,
+  given: readonly string[],
+): void {
   const latest = expiryOf({ ...caller, key: undefined });
   if (latest === undefined || (expiresAt !== undefined && expiresAt <= latest)) {
     return;
   }
-  const granted = ownPermissionsOf(grants)
-    .filter((permission) => !current || !holds(current, permission))
-    .slice(0, maxListed);
-  if (granted.length > 0) {
+  if (given.length > 0) {
     const expiry = new Date(latest).toISOString();
     throw permissionDenied(
-      `You can grant ${granted.join(", ")} only to an application that expires no later than your ` +
+      `You can grant ${list(given)} only to an application that expires no later than your ` +
         `own key, at ${expiry}. Set an earlier expires_at.`,
+    );
+  }
+}
+
+/** A caller that is bound to networks cannot give what it has to one that is not. */
+function checkNetworks(
+  caller: Caller,
+  { allowedCidrs }: ProposedApplication,
+  given: readonly string[],
+): void {
+  const own = caller.application.allowedCidrs;
+  if (given.length > 0 && !mayGrantAny(caller) && !areNetworksWithin(allowedCidrs, own)) {
+    throw permissionDenied(
+      `Your key is restricted to the networks ${own.join(", ")}, so you can grant ${list(given)} ` +
+        "only to an application that is restricted to them too. " +
+        "Set allowed_cidrs to these networks, or to networks inside them.",
     );
   }
 }
@@ -143,12 +247,16 @@ function mayGrantAny({ application, session }: Caller): boolean {
 }
 
 /** A new management application could grant permissions that its creator does not have. */
-function checkMayCreateManager(caller: Caller, { type, grants, current }: ProposedGrants): void {
+function checkMayCreateManager(
+  caller: Caller,
+  { type, ...grants }: ProposedApplication,
+  heldBefore: ReadonlySet<string>,
+): void {
   if (type !== "management" || mayGrantAny(caller)) {
     return;
   }
   const granted = managerPermissions.filter(
-    (permission) => holds(grants, permission) && !(current && holds(current, permission)),
+    (permission) => holds(grants, permission) && !heldBefore.has(permission),
   );
   if (granted.length > 0) {
     throw permissionDenied(
@@ -160,20 +268,20 @@ function checkMayCreateManager(caller: Caller, { type, grants, current }: Propos
   }
 }
 
-function checkCovered(caller: Caller, { grants, current }: ProposedGrants): void {
-  if (mayGrantAny(caller)) {
-    return;
-  }
-  const uncovered = uncoveredGrants(grantsOf(caller), grants, current)
-    .filter(({ permission }) => !isOwnPermission(permission))
-    .slice(0, maxListed);
+function checkCovered(uncovered: GrantComparison["uncovered"]): void {
   if (uncovered.length > 0) {
     const listed = uncovered.map(({ field, text }) => `${field} (${text})`);
     throw permissionDenied(
-      `Your grants do not cover ${listed.join(", ")}. A grant covers another one if it has the same ` +
-        "permission, the same container or a parent of it, and a transform that reveals at least " +
-        "as much. Narrow these grants, or use a key whose grants cover them.",
-      [...new Set(uncovered.map(({ permission }) => permission))],
+      `Your grants do not cover ${list(listed)}. For each token you can grant at most what your own ` +
+        "grants decide: your rules in their order, then your permissions with the transform mask " +
+        "(token:use: reveal). Narrow these grants, or use a key whose grants cover them.",
+      [...new Set(uncovered.map(({ permission }) => permission))].slice(0, maxListed),
     );
   }
+}
+
+/** The first items of a list. */
+function list(items: readonly string[]): string {
+  const more = items.length > maxListed ? " and more" : "";
+  return `${items.slice(0, maxListed).join(", ")}${more}`;
 }

@@ -96,6 +96,23 @@ export function isInAnyNetwork(networks: readonly Network[], address: Address): 
   return networks.some((network) => isIn(network, address));
 }
 
+/** Whether every address of a network is in one of these networks. */
+export function coversNetwork(networks: readonly Network[], network: Network): boolean {
+  if (networks.some((each) => each.prefix <= network.prefix && isIn(each, network.start))) {
+    return true;
+  }
+  // Several smaller ones may cover it together.
+  const inside = networks.filter((each) => isIn(network, each.start));
+  return inside.length > 1 && halvesOf(network).every((half) => coversNetwork(inside, half));
+}
+
+function halvesOf({ start, prefix }: Network): Network[] {
+  const upper = start.map((byte, index) =>
+    index === prefix >> 3 ? byte | (0x80 >> (prefix & 7)) : byte,
+  );
+  return [start, upper].map((half) => ({ start: half, prefix: prefix + 1 }));
+}
+
 function isIn({ start, prefix }: Network, address: Address): boolean {
   if (start.length !== address.length) {
     return false;

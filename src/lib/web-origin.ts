@@ -33,6 +33,19 @@ export function isAllowedOrigin(allowed: readonly string[], origin: string): boo
   );
 }
 
+/** Whether the allow list matches every origin that a pattern matches. */
+export function coversOrigin(allowed: readonly string[], pattern: string): boolean {
+  // What matches a wildcard with one label matches it with any others.
+  return (
+    allowed.includes(pattern) ||
+    (pattern.includes("*")
+      ? allowed.some(
+          (each) => each.includes("*") && matchesWildcard(each, pattern.replace("*", "x")),
+        )
+      : isAllowedOrigin(allowed, pattern))
+  );
+}
+
 function matchesWildcard(pattern: string, origin: string): boolean {
   const [scheme = "", suffix = ""] = pattern.split("*");
   return (

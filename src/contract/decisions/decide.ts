@@ -110,7 +110,8 @@ function grantBy({
   return { allowed: true, transform, decidedBy: { rule } };
 }
 
-function defaultTransform(permission: string): string {
+/** The transform of a directly granted permission. */
+export function defaultTransform(permission: string): string {
   return permission === "token:use" ? "reveal" : "mask";
 }
 

@@ -51,20 +51,6 @@ export function covers({ id, container, tokensOnly }: Scope, token: Token | unde
   );
 }
 
-/** Whether the outer scope matches everything that the inner scope matches. */
-export function isWithin(inner: Scope, outer: Scope): boolean {
-  return (
-    (inner.tokensOnly || !outer.tokensOnly) &&
-    isNarrower(inner.id, outer.id) &&
-    isNarrower(inner.container, outer.container)
-  );
-}
-
-/** Whether a token can match both scopes. */
-export function overlap(one: Scope, other: Scope): boolean {
-  return canMatchBoth(one.id, other.id) && canMatchBoth(one.container, other.container);
-}
-
 /** Adds the optional leading and trailing slashes to a container. */
 export function withSlashes(container: string): string {
   const path = withLeadingSlash(container);
@@ -114,17 +100,6 @@ function intersect(
   const oneIsNarrower = one.exact || (!other.exact && one.value.length > other.value.length);
   const [narrower, wider] = oneIsNarrower ? [one, other] : [other, one];
   return matches(narrower.value, wider) ? narrower : undefined;
-}
-
-function isNarrower(inner: StringMatcher | undefined, outer: StringMatcher | undefined): boolean {
-  if (!outer) {
-    return true;
-  }
-  return inner !== undefined && (inner.exact || !outer.exact) && matches(inner.value, outer);
-}
-
-function canMatchBoth(one: StringMatcher | undefined, other: StringMatcher | undefined): boolean {
-  return !one || !other || intersect(one, other) !== undefined;
 }
 
 function matches(value: string, matcher: StringMatcher): boolean {

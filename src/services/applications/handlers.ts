@@ -8,11 +8,9 @@ import {
 import { createWriteHandlers } from "./write-handlers.js";
 
 export function createApplicationHandlers(options: ApplicationHandlerOptions): ApplicationHandlers {
-  const { audit, store } = options;
-  const { applications } = store;
   const updateOptions = {
     ...options,
-    updateApplication: createUpdateApplication({ applications, audit }),
+    updateApplication: createUpdateApplication(options),
   };
   return {
     ...createReadHandlers(options),

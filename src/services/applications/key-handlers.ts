@@ -1,5 +1,4 @@
 import { ApplicationKeySchema } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { callerOf } from "../../auth/caller.js";
 import { generateKey } from "../../auth/keys.js";
 import { kindFor } from "../../contract/key-text.js";
 import { createConverter } from "../../contract/message-converter.js";
@@ -22,7 +21,6 @@ import type { ApplicationHandlers, UpdateHandlerOptions } from "./update-applica
 export function createKeyHandlers({
   store,
   keyring,
-  grantGuard,
   updateApplication,
   clock,
 }: UpdateHandlerOptions): Pick<
@@ -41,8 +39,8 @@ export function createKeyHandlers({
       const record = await updateApplication(context, request, {
         kind: "key.regenerated",
         revokes: !grace,
+        givesKey: true,
         change(current, now) {
-          grantGuard.checkMayRegenerate(callerOf(context), current);
           plaintextKey = generateKey(kindFor(current.type), current.id);
           const key = { id: keyId, hash: keyring.hash(plaintextKey) };
           return { keys: replaceKey(current.keys, key, now, grace || undefined) };

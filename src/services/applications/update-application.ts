@@ -6,12 +6,17 @@ import { checkMayAdminister, type GrantGuard } from "../../auth/grants.js";
 import type { Keyring } from "../../auth/keys.js";
 import { applicationNotFound, versionMismatch } from "../../errors.js";
 import type { ApplicationStore } from "../../store/port/applications.js";
+import { RecordChanged } from "../../store/port/errors.js";
 import type { ApplicationChange, ApplicationRecord } from "../../store/port/records.js";
 import type { Clock, Store } from "../../store/port/store.js";
 import { type Audit, type AuditedChange, withDenialTarget } from "../events/audit.js";
 
 interface ChangeOptions {
-  readonly applications: Pick<ApplicationStore, "update">;
+  readonly store: {
+    readonly applications: Pick<ApplicationStore, "find" | "update">;
+    readonly now: Store["now"];
+  };
+  readonly grantGuard: Pick<GrantGuard, "createChangeCheck">;
   readonly audit: Audit;
 }
 
@@ -22,33 +27,85 @@ interface UpdateTarget {
 }
 
 export interface ApplicationUpdate extends AuditedChange<ApplicationRecord> {
+  /** Whether the response contains a new key. */
+  readonly givesKey?: boolean;
   /** Returns the changed fields, or throws to refuse. May run again on a conflict. */
   change(current: ApplicationRecord, now: number): Omit<ApplicationChange, "modifiedBy">;
 }
 
-/** Updates an application of the caller's tenant that the caller may administer, and returns the new record. */
+/**
+ * Updates an application of the caller's tenant that the caller may administer,
+ * within what it may grant, and returns the new record.
+ */
 export type UpdateApplication = (
   context: HandlerContext,
   subject: UpdateTarget,
   work: ApplicationUpdate,
 ) => Promise<ApplicationRecord>;
 
-export function createUpdateApplication({ applications, audit }: ChangeOptions): UpdateApplication {
-  return async (context, subject, { change, ...entry }) => {
+/** How often a comparison of grants is repeated outside the transaction if the application changes. */
+const maxComparisons = 5;
+
+export function createUpdateApplication({
+  store,
+  grantGuard,
+  audit,
+}: ChangeOptions): UpdateApplication {
+  const { applications } = store;
+
+  return async (context, subject, { change, givesKey, ...entry }) => {
     const caller = callerOf(context);
     const { tenantId, id: modifiedBy } = caller.application;
     const id = subject.id.toLowerCase();
-    const record = await applications.update(
-      tenantId,
-      id,
-      (current, now) =>
-        withDenialTarget({ applicationId: id, name: current.name }, () => {
-          checkMayAdminister(caller, current);
-          checkVersion(current, subject.ifMatch);
-          return { ...change(current, now), modifiedBy };
-        }),
-      audit(context, entry),
-    );
+    const changeCheck = grantGuard.createChangeCheck(caller);
+
+    function changeOf(current: ApplicationRecord, now: number): ApplicationChange {
+      return withDenialTarget({ applicationId: id, name: current.name }, () => {
+        checkMayAdminister(caller, current);
+        checkVersion(current, subject.ifMatch);
+        const changed = change(current, now);
+        changeCheck.check(current, { ...changed, givesKey });
+        return { ...changed, modifiedBy };
+      });
+    }
+
+    /** Compares grants outside the transaction, which would block other writes. Returns the version of the target. */
+    async function compareAhead(): Promise<number | undefined> {
+      const current = await applications.find(id);
+      if (current?.tenantId !== tenantId) {
+        return undefined;
+      }
+      const now = await store.now();
+      try {
+        changeOf(current, now);
+      } catch {
+        // The transaction decides again, and reports the error.
+      }
+      return current.version;
+    }
+
+    async function update(attempt: number): Promise<ApplicationRecord | undefined> {
+      const version = changeCheck.comparesGrants ? await compareAhead() : undefined;
+      const updating = applications.update(
+        tenantId,
+        id,
+        (current, now) => {
+          if (version !== undefined && current.version !== version && attempt < maxComparisons) {
+            throw new RecordChanged("The application has changed since its grants were compared.");
+          }
+          return changeOf(current, now);
+        },
+        audit(context, entry),
+      );
+      return updating.catch((error) => {
+        if (error instanceof RecordChanged) {
+          return update(attempt + 1);
+        }
+        throw error;
+      });
+    }
+
+    const record = await update(1);
     if (!record) {
       throw applicationNotFound(id);
     }

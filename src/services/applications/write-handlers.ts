@@ -8,7 +8,7 @@ import {
   UpdateApplicationRequestSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { callerOf } from "../../auth/caller.js";
-import { checkGrantsAllowed, checkMayAdminister, type ProposedGrants } from "../../auth/grants.js";
+import { checkGrantsAllowed, checkMayAdminister } from "../../auth/grants.js";
 import { generateKey } from "../../auth/keys.js";
 import { maskableFields } from "../../contract/fields.js";
 import type { ApplicationType } from "../../contract/grants.js";
@@ -84,7 +84,14 @@ export function createWriteHandlers({
       checkRestrictions(type, request);
       checkSessionQuota(type, request.sessionQuota);
       const expiresAt = await readExpiry(request.expiresAt, store);
-      grantGuard.checkMayGrant(caller, { type, grants, expiresAt });
+      const { allowedOrigins, allowedCidrs } = request;
+      grantGuard.checkMayCreate(caller, {
+        type,
+        ...grants,
+        allowedOrigins,
+        allowedCidrs,
+        expiresAt,
+      });
 
       const { tenantId, id: createdBy } = caller.application;
       const id = newId(clock());
@@ -114,11 +121,6 @@ export function createWriteHandlers({
         if (expiresAt !== undefined) {
           checkFuture(expiresAt, now);
         }
-        grantGuard.checkMayGrant(callerOf(context), {
-          type,
-          grants,
-          ...proposedLifetime(current, changes),
-        });
         checkGrantsAllowed(type, grants);
         checkRestrictions(type, request);
         checkSessionQuota(type, request.sessionQuota);
@@ -161,16 +163,6 @@ export function createWriteHandlers({
       return {};
     },
   };
-}
-
-/** The expiry after a change. If it is moved later, all grants are checked as if they were new. */
-function proposedLifetime(
-  current: ApplicationRecord,
-  { expiresAt = current.expiresAt }: Pick<ApplicationChange, "expiresAt">,
-): Pick<ProposedGrants, "expiresAt" | "current"> {
-  const never = Number.POSITIVE_INFINITY;
-  const isLater = (expiresAt ?? never) > (current.expiresAt ?? never);
-  return { expiresAt: expiresAt ?? undefined, current: isLater ? undefined : current };
 }
 
 const conversion = { values: { time: timestampMs }, shareNested: true };

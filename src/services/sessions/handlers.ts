@@ -143,17 +143,18 @@ function createSessionSetupHandlers({
 /** Handlers that list, show, delete and revoke sessions. */
 function createManageHandlers({
   store,
+  grantGuard,
   audit,
   createSealer,
   settings,
-}: Pick<SessionHandlerOptions, "store" | "audit" | "createSealer" | "settings">): Pick<
+}: SessionHandlerOptions): Pick<
   SessionHandlers,
   "listSessions" | "getSession" | "deleteSession" | "revokeAllSessions"
 > {
-  const { applications, sessions } = store;
+  const { sessions } = store;
   const cursors = createCursors(createSealer, "sessions");
   const toMessage = (found: SessionWithApplication) => toSession(found, settings.grantPolicy);
-  const updateApplication = createUpdateApplication({ applications, audit });
+  const updateApplication = createUpdateApplication({ store, grantGuard, audit });
 
   /** The number of open sessions that match, if it is not too expensive to count. */
   async function count(filter: SessionFilter, signal: AbortSignal): Promise<number | undefined> {

@@ -38,6 +38,11 @@ export class CallerChanged extends Refusal {
   override readonly name = "CallerChanged";
 }
 
+/** The record is not at the version that its change was prepared for. Nothing is written. */
+export class RecordChanged extends Refusal {
+  override readonly name = "RecordChanged";
+}
+
 /** A concurrent call with the same idempotency key already made the change. */
 export class AlreadyApplied extends Refusal {
   override readonly name = "AlreadyApplied";

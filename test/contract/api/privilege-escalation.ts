@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { durationFromMs, FieldMaskSchema, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
 import { ownPermissions } from "../../../src/contract/methods.js";
-import type { Api } from "../../support/api/api.js";
+import { type Api, keyOf } from "../../support/api/api.js";
 import {
   type ApiSubject,
   type CreatedApplication,
@@ -15,6 +15,8 @@ import {
 const hour = 3_600_000;
 const own = ownPermissions.map(({ name }) => name);
 const managing = ["application:create", "application:update"];
+
+const clearing = (...paths: string[]) => create(FieldMaskSchema, { paths });
 
 interface Target extends CreatedApplication {
   /** An earlier key that is still valid. */
@@ -156,7 +158,7 @@ export function describePrivilegeEscalation({ server, api, expectRefused }: ApiS
   });
 
   describe("an update of the expiry", () => {
-    const never = create(FieldMaskSchema, { paths: ["expires_at"] });
+    const never = clearing("expires_at");
 
     it("cannot let permissions of this service outlast the caller", async () => {
       const tenant = await createTenant();
@@ -281,9 +283,135 @@ export function describePrivilegeEscalation({ server, api, expectRefused }: ApiS
       await expectRefused(create({ rules: [{ ...rule, container: "/" }] }), "permission_denied");
     });
 
-    it("grants any rule of a permission that it holds directly", async () => {
+    it("grants a permission that it holds directly with the transform mask, after its own rules", async () => {
       const { create } = await createGrantor(tokenRead);
-      await create({ ...tokenRead, rules: [{ ...rule, transform: "reveal" }] });
+      await create({ ...tokenRead, rules: [rule, { ...rule, transform: "redact" }] });
+      const reveal = create({ rules: [{ ...rule, transform: "reveal" }] });
+      const { message } = await expectRefused(reveal, "permission_denied");
+      expect(message).toContain('rules[0].permissions[0] (token:read: reveal in "/pci/"');
+
+      const redacted = { ...rule, transform: "redact" };
+      const stricter = await createGrantor({ ...tokenRead, rules: [redacted] });
+      await expectRefused(stricter.create(tokenRead), "permission_denied");
+      await expectRefused(stricter.create({ rules: [rule] }), "permission_denied");
+      await stricter.create({ ...tokenRead, rules: [redacted] });
+      const { id, key } = stricter;
+      const permissions = [...managing, "token:read"];
+      const without = api().updateApplication(key, { id, name: "itself", permissions });
+      await expectRefused(without, "permission_denied");
+      await api().updateApplication(key, { id, name: "itself", permissions, rules: [redacted] });
+    });
+
+    it("creates a key that decides no more than its own, in a check", async () => {
+      const { root, key, create } = await createGrantor({ ...tokenRead, rules: [rule] });
+      const created = await create({ ...tokenRead, rules: [rule] });
+      for (const container of ["/pci/high/", "/logs/", undefined]) {
+        const check = { permission: "token:read", token: { id: "card-1", container } };
+        const [own, other] = await Promise.all(
+          [key, keyOf(created)].map((key) => api().checkAccess(root.key, { key, ...check })),
+        );
+        expect(other?.transform).toBe(own?.transform);
+      }
+    });
+
+    describe("that expires or is restricted to networks", () => {
+      const local = ["127.0.0.0/8", "::1"];
+
+      it("grants other services' permissions only to applications that expire no later", async () => {
+        const expiresAt = timestampFromMs(server().clock.now() + hour);
+        const { create, createApplication, key } = await createGrantor({ ...tokenRead, expiresAt });
+        const { message } = await expectRefused(create(tokenRead), "permission_denied");
+        expect(message).toContain("token:read");
+        expect(message).toContain("expires_at");
+        await create({ ...tokenRead, expiresAt });
+
+        const { id } = await createApplication("private", { permissions: ["token:use"] });
+        const update = (permissions: string[]) =>
+          api().updateApplication(key, { id, name: "renamed", permissions });
+        await update(["token:use"]);
+        await expectRefused(update(["token:use", "token:read"]), "permission_denied");
+        await expectRefused(api().regenerateApplicationKey(key, { id }), "permission_denied");
+      });
+
+      it("grants only to applications that are restricted to the same networks", async () => {
+        const { create, id, key } = await createGrantor({ ...tokenRead, allowedCidrs: local });
+        for (const allowedCidrs of [[], ["0.0.0.0/0"], [...local, "192.0.2.1"]]) {
+          const call = create({ ...tokenRead, allowedCidrs });
+          const { message } = await expectRefused(call, "permission_denied");
+          expect(message).toContain("127.0.0.0/8, ::1");
+        }
+        await create({ ...tokenRead, allowedCidrs: ["127.0.0.0/9", "127.128.0.0/9"] });
+        const update = { id, name: "itself", permissions: [...managing, "token:read"] };
+        const updateMask = clearing("allowed_cidrs");
+        const call = api().updateApplication(key, { ...update, updateMask });
+        await expectRefused(call, "permission_denied");
+        await api().updateApplication(key, { ...update, allowedCidrs: ["127.0.0.1"] });
+      });
+    });
+
+    describe.each<[name: string, type: string, target: GrantsInit, widening: object]>([
+      [
+        "clearing allowed_cidrs",
+        "private",
+        { allowedCidrs: ["192.0.2.0/24"] },
+        { updateMask: clearing("allowed_cidrs") },
+      ],
+      [
+        "adding a network",
+        "private",
+        { allowedCidrs: ["192.0.2.0/24"] },
+        { allowedCidrs: ["192.0.2.0/24", "192.0.3.0/24"] },
+      ],
+      [
+        "clearing allowed_origins",
+        "public",
+        { allowedOrigins: ["https://a.shop.example"] },
+        { updateMask: clearing("allowed_origins") },
+      ],
+      [
+        "adding an origin",
+        "public",
+        { allowedOrigins: ["https://a.shop.example"] },
+        { allowedOrigins: ["https://*.shop.example"] },
+      ],
+    ])("%s of an application", (_, type, restricted, widening) => {
+      it("needs coverage of all grants of the application", async () => {
+        const { root, key, createApplication } = await createGrantor(tokenRead);
+        const covered = await createApplication(type, { ...tokenRead, ...restricted });
+        const grants = { permissions: ["token:delete"] };
+        const { id } = await createApplication(type, { ...grants, ...restricted });
+        const update = { id, name: "renamed", ...grants };
+        await api().updateApplication(key, update);
+        const call = api().updateApplication(key, { ...update, ...widening });
+        expect((await expectRefused(call, "permission_denied")).message).toContain("token:delete");
+        await api().updateApplication(key, {
+          ...update,
+          ...tokenRead,
+          ...widening,
+          id: covered.id,
+        });
+        await api().updateApplication(root.key, { ...update, ...widening });
+      });
+    });
+
+    it("enables only applications whose grants its own cover", async () => {
+      const { root, key, createApplication } = await createGrantor(tokenRead);
+      for (const [permission, isCovered] of [
+        ["token:read", true],
+        ["token:delete", false],
+      ] as const) {
+        const { id } = await createApplication("private", { permissions: [permission] });
+        await api().enableApplication(key, { id });
+        await api().disableApplication(key, { id });
+        const enabling = api().enableApplication(key, { id });
+        if (isCovered) {
+          await enabling;
+        } else {
+          const { message } = await expectRefused(enabling, "permission_denied");
+          expect(message).toContain("token:delete");
+          await api().enableApplication(root.key, { id });
+        }
+      }
     });
 
     it("cannot create a management application that can create or update others, nor regenerate its key", async () => {

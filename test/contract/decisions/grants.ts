@@ -19,9 +19,6 @@ export function conditionOf(attribute: string, operator: string, value: string):
 /** From the strictest to the weakest. */
 const transforms = ["redact", "mask", "reveal"];
 
-/** The rank of the weakest transform. */
-export const maxTransformRank = transforms.length - 1;
-
 interface RankedDecision {
   readonly allowed: boolean;
   readonly transform?: string | undefined;

@@ -128,9 +128,10 @@ export const losses: Readonly<Record<string, Loss>> = {
     async createCaller(tenant, method) {
       const expiresAt = timestampFromMs(tenant.now() + minute);
       const permissions = permissionsFor(method);
-      const { key } = await tenant.createApplication(getAdmittedType(method), permissions, {
-        expiresAt,
-      });
+      // A private application that expires cannot give grants to one that does not.
+      const gives = ["CreateApplication", "RegenerateApplicationKey"].includes(method.name);
+      const type = gives ? "management" : getAdmittedType(method);
+      const { key } = await tenant.createApplication(type, permissions, { expiresAt });
       return { key, lose: async () => tenant.advance(minute) };
     },
   },
