@@ -58,7 +58,7 @@ export const openapi = {
     },
     {
       "name": "Sessions",
-      "description": "Manages sessions, the short-lived keys of browsers and mobile apps.\n\nA browser opens a session with a public key and sends the nonce to its backend. The backend authorizes the session with its private key. The key of the session then has the access that the backend granted.\n\nPermissions:\n\n- `session:read`: List sessions and read each of them.\n- `session:delete`: Revoke one session, or all sessions that an application opened."
+      "description": "Manages sessions, the short-lived keys of browsers and mobile apps.\n\nA browser opens a session with a public key and sends the nonce to its backend. The backend authorizes the session with its private key. The key of the session then has the access that the backend granted.\n\nPermissions:\n\n- `session:read`: List sessions and read each of them.\n- `session:delete`: Revoke one session, or all sessions that an application opened or authorized."
     },
     {
       "name": "Operations",
@@ -7377,8 +7377,8 @@ export const openapi = {
         "tags": [
           "Sessions"
         ],
-        "summary": "Revokes every session that an application opened, at once",
-        "description": "Sessions that it authorized stay valid. Its own keys stay valid, and new sessions can be opened.\n\nRequires the permission `session:delete`, which only private applications, management applications, and sessions can hold.",
+        "summary": "Revokes every session that an application opened or authorized, at once",
+        "description": "Its own keys stay valid, and new sessions can be opened and authorized.\n\nRequires the permission `session:delete`, which only private applications, management applications, and sessions can hold.",
         "x-access": "Requires the permission `session:delete`, which only private applications, management applications, and sessions can hold.",
         "x-required-permission": "session:delete",
         "x-callers": [
@@ -7415,9 +7415,27 @@ export const openapi = {
             }
           }
         ],
+        "requestBody": {
+          "required": false,
+          "content": {
+            "application/json": {
+              "schema": {
+                "$ref": "#/components/schemas/RevokeAllSessionsRequest"
+              },
+              "examples": {
+                "complete": {
+                  "summary": "As many fields as possible",
+                  "value": {
+                    "opened_only": true
+                  }
+                }
+              }
+            }
+          }
+        },
         "responses": {
-          "204": {
-            "description": "Success, without a body.",
+          "200": {
+            "description": "What was revoked.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -7430,6 +7448,17 @@ export const openapi = {
               },
               "Idempotent-Replayed": {
                 "$ref": "#/components/headers/Idempotent-Replayed"
+              }
+            },
+            "content": {
+              "application/json": {
+                "schema": {
+                  "$ref": "#/components/schemas/RevokeAllSessionsResult"
+                },
+                "example": {
+                  "revoked_before": "2027-01-02T00:00:00.000Z",
+                  "count": 12
+                }
               }
             }
           },
@@ -7520,8 +7549,14 @@ export const openapi = {
           "409": {
             "$ref": "#/components/responses/IdempotencyConflict"
           },
+          "413": {
+            "$ref": "#/components/responses/BodyTooLarge"
+          },
           "414": {
             "$ref": "#/components/responses/UrlTooLong"
+          },
+          "415": {
+            "$ref": "#/components/responses/UnsupportedMediaType"
           },
           "422": {
             "$ref": "#/components/responses/IdempotencyKeyReused"
@@ -7536,7 +7571,46 @@ export const openapi = {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "$ref": "#/components/responses/StoreUnavailable"
+            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, or the request bodies in memory exceed `BODY_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              },
+              "Retry-After": {
+                "$ref": "#/components/headers/Retry-After"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "overloaded": {
+                    "summary": "Service overloaded",
+                    "value": {
+                      "type": "/docs/errors/overloaded",
+                      "title": "Service overloaded",
+                      "status": 503,
+                      "detail": "This instance has too many calls or too much data in flight. Nothing was changed. Retry soon.",
+                      "code": "overloaded",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "store_unavailable": {
+                    "summary": "Store unavailable",
+                    "value": {
+                      "type": "/docs/errors/store_unavailable",
+                      "title": "Store unavailable",
+                      "status": 503,
+                      "detail": "The store is unavailable. Retry soon; a change may or may not have been applied.",
+                      "code": "store_unavailable",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
           },
           "504": {
             "$ref": "#/components/responses/DeadlineExceeded"
@@ -10833,6 +10907,13 @@ export const openapi = {
               "2028-01-01T00:00:00.000Z"
             ],
             "description": "The time of the expiry. For `key.regenerated`, when the previous key expires; absent if it was revoked at once."
+          },
+          "opened_only": {
+            "type": "boolean",
+            "examples": [
+              true
+            ],
+            "description": "For `application.sessions_revoked`, true if only the sessions that the application opened were revoked. Absent otherwise."
           }
         },
         "required": [
@@ -11467,6 +11548,46 @@ export const openapi = {
         "required": [
           "pagination",
           "data"
+        ]
+      },
+      "RevokeAllSessionsRequest": {
+        "type": "object",
+        "description": "Which application's sessions to revoke.",
+        "properties": {
+          "opened_only": {
+            "type": "boolean",
+            "examples": [
+              true
+            ],
+            "description": "Whether to revoke only the sessions that the application opened. Sessions that it authorized then stay valid."
+          }
+        },
+        "additionalProperties": false
+      },
+      "RevokeAllSessionsResult": {
+        "type": "object",
+        "description": "What was revoked.",
+        "properties": {
+          "revoked_before": {
+            "type": "string",
+            "format": "date-time",
+            "examples": [
+              "2027-01-02T00:00:00.000Z"
+            ],
+            "description": "Every session that the application opened or authorized before this time, by the clock of the store, is refused."
+          },
+          "count": {
+            "type": "integer",
+            "format": "int32",
+            "minimum": 0,
+            "examples": [
+              12
+            ],
+            "description": "The number of open sessions, counted right before they were revoked. Absent if there were more than 1,000."
+          }
+        },
+        "required": [
+          "revoked_before"
         ]
       },
       "Problem": {

@@ -147,11 +147,12 @@ function formatPrincipal(principal: Principal | undefined, nameOf: NameOf): stri
   return name ?? (applicationId && nameOf(applicationId)) ?? sessionId ?? applicationId ?? "–";
 }
 
-function detailsOf({ before, after, reason, count = 1, endsAt }: Event): string {
+function detailsOf({ before, after, reason, count = 1, endsAt, openedOnly }: Event): string {
   const isRenamed = before?.name !== undefined && after && before.name !== after.name;
   return [
     ...(isRenamed ? [`was "${before.name}"`] : []),
     ...(reason ? [count > 1 ? `${reason} (${count} times)` : reason] : []),
+    ...(openedOnly ? ["only sessions that it opened"] : []),
     ...(endsAt ? [`expires ${formatUtcTime(endsAt)}`] : []),
   ].join(", ");
 }

@@ -4,6 +4,7 @@ import {
   CreateSessionResponseSchema,
   ListSessionsRequestSchema,
   ListSessionsResponseSchema,
+  RevokeAllSessionsResponseSchema,
   type Session,
   SessionSchema,
 } from "../../gen/latchkey/v1/session_service_pb.js";
@@ -100,10 +101,11 @@ function addManagement(sessions: Command): void {
   const remove = sessions
     .command("rm")
     .alias("delete")
-    .description("revoke a session, or all sessions that an application opened")
+    .description("revoke a session, or all sessions that an application opened or authorized")
     .argument("[id]", "id of the session", parseId)
-    .option("--all", "revoke all sessions that the application opened")
-    .option(...applicationOption)
+    .option("--all", "revoke all sessions that the application opened or authorized")
+    .option("--opened-only", "with --all: only the sessions that the application opened")
+    .option("--application <application>", `the application of --all: ${applicationNaming}`)
     .addOption(yesOption())
     .action(revokeSession);
   addExample(
@@ -194,12 +196,13 @@ async function listSessions(flags: SessionListFlags): Promise<void> {
 
 interface RevokeFlags extends ClientFlags, ConfirmFlags {
   readonly all?: boolean;
+  readonly openedOnly?: boolean;
   readonly application?: string;
 }
 
 async function revokeSession(id: string | undefined, flags: RevokeFlags): Promise<void> {
-  const { all = false, application } = flags;
-  if (id !== undefined && !all && application === undefined) {
+  const { all = false, openedOnly = false, application } = flags;
+  if (id !== undefined && !all && !openedOnly && application === undefined) {
     await withClient(flags, (context) => revokeOne(id, flags, context));
   } else if (id === undefined && all && application !== undefined) {
     await withClient(flags, (context) => revokeAll(application, flags, context));
@@ -230,13 +233,15 @@ async function revokeAll(
   context: ClientContext,
 ): Promise<void> {
   const { client, call, output } = context;
+  const { openedOnly = false } = flags;
   const { id, name } = await findApplication(context, application);
-  await confirm(`All sessions that "${name}" (${id}) opened will be revoked.`, flags);
-  await client.sessions.revokeAllSessions({ id }, call);
-  output.showValue(
-    { application_id: id },
-    () => `All sessions that "${escapeUnprintable(name)}" opened are revoked.\n`,
-  );
+  const origin = openedOnly ? "opened" : "opened or authorized";
+  await confirm(`All sessions that "${name}" (${id}) ${origin} will be revoked.`, flags);
+  const revoked = await client.sessions.revokeAllSessions({ id, openedOnly }, call);
+  output.show(RevokeAllSessionsResponseSchema, revoked, () => {
+    const count = revoked.count === undefined ? "" : ` (${revoked.count} open)`;
+    return `All sessions that "${escapeUnprintable(name)}" ${origin} before ${formatTime(revoked.revokedBefore)}${count} are revoked.\n`;
+  });
 }
 
 const sessionColumns = (nameOf: NameOf): readonly Column<Session>[] => [

@@ -317,7 +317,8 @@ describeWith(script, "the CLI in a terminal", () => {
       const emptied = await cli.run(["sessions", "rm", "--all", "--application", id, "--yes"], {
         environment,
       });
-      expect(emptied.stdout).toBe(`All sessions that "${shown}" opened are revoked.\n`);
+      expect(emptied.stdout).toContain(`All sessions that "${shown}" opened or authorized before `);
+      expect(emptied.stdout).toContain("(0 open) are revoked.\n");
       const follow = runInTerminal(
         ["events", "--follow", "--json", "--since", "1h", "--target", id],
         environment,

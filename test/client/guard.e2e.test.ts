@@ -236,6 +236,23 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
     expect(await checkUntil(runCheck, isDenied)).toMatchObject({ reason: "unknown_key" });
   });
 
+  it("denies a session once its authorizer's sessions are revoked", async () => {
+    const shop = await createApplication("public");
+    const shopClient = createLatchkeyClient({ url: server.url, key: shop.key });
+    cleanups.push(shopClient.close);
+    const { sessionKey, nonce } = await shopClient.sessions.createSession({});
+    const backend = await createApplication("private", permissions);
+    const backendClient = createLatchkeyClient({ url: server.url, key: backend.key });
+    cleanups.push(backendClient.close);
+    await backendClient.sessions.authorizeSession({ nonce, permissions });
+    const guard = await startReadyGuard({ maxStaleness: 60_000 });
+    const runCheck = () => untilResponse(() => guard.check(sessionKey, read));
+    await checkUntil(runCheck, ({ allowed, source }) => allowed && source === "cache");
+
+    await client.sessions.revokeAllSessions({ id: backend.id });
+    expect(await checkUntil(runCheck, isDenied)).toMatchObject({ reason: "unknown_key" });
+  });
+
   it("denies a session whose authorizer loses the permission, is disabled or is deleted", async () => {
     const shop = await createApplication("public");
     const shopClient = createLatchkeyClient({ url: server.url, key: shop.key });

@@ -134,6 +134,7 @@ describe("a line", () => {
       allowed_origins: [],
       allowed_cidrs: [],
       session_epoch: 0,
+      authorization_epoch: 0,
       metadata: {},
     });
   });

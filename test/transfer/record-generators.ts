@@ -124,10 +124,10 @@ const authorizedSession = anyRecord(SessionRecordSchema, {
 export const anySession = fc
   .tuple(authorizedSession, time, id, fc.boolean())
   .map(([record, authorizedAt, authorizedBy, isAuthorized]): SessionFields => {
-    const { authorizedAt: _, authorizedBy: __, ...open } = record;
+    const { authorizedAt: _, authorizedBy: __, authorizationEpoch, ...open } = record;
     return isAuthorized
-      ? { ...open, authorizedAt, authorizedBy }
-      : { ...open, permissions: [], rules: [] };
+      ? { ...open, authorizedAt, authorizedBy, authorizationEpoch }
+      : { ...open, authorizationEpoch: 0, permissions: [], rules: [] };
   });
 
 export const anyEvent = fc

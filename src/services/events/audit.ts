@@ -21,6 +21,8 @@ export interface AuditedChange<R> extends Write<R> {
   after?(outcome: R): CredentialState;
   /** The expiry that the change sets. */
   endsAt?(outcome: R): number | undefined;
+  /** Whether a revocation spares the sessions that the target authorized. */
+  readonly openedOnly?: boolean;
 }
 
 /** Creates the context of a change: its preconditions, its event, and its response if that is stored. */
@@ -52,6 +54,7 @@ export function createAudit(addressOf: AddressOf): Audit {
         before: change.before?.(outcome),
         after: change.after?.(outcome),
         endsAt: change.endsAt?.(outcome),
+        openedOnly: change.openedOnly,
       }),
     };
   };

@@ -1,6 +1,10 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { ServiceImpl } from "@connectrpc/connect";
-import { SessionSchema, type SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
+import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
+import {
+  type RevokeAllSessionsRequest,
+  SessionSchema,
+  type SessionService,
+} from "../../../gen/latchkey/v1/session_service_pb.js";
 import { callerOf, expiryOf } from "../../auth/caller.js";
 import type { CursorSealerFactory } from "../../auth/cursor-sealing.js";
 import { checkMayAdminister, checkSessionMayHold, type GrantGuard } from "../../auth/grants.js";
@@ -17,7 +21,11 @@ import {
 } from "../../errors.js";
 import { newId } from "../../lib/uuid.js";
 import { SessionQuotaReached } from "../../store/port/errors.js";
-import type { SessionRecord, SessionWithApplication } from "../../store/port/records.js";
+import type {
+  ApplicationRecord,
+  SessionRecord,
+  SessionWithApplication,
+} from "../../store/port/records.js";
 import type { SessionFilter } from "../../store/port/sessions.js";
 import type { Clock, Store } from "../../store/port/store.js";
 import { readExpiry, toTimestamp } from "../../validation/time.js";
@@ -140,6 +148,9 @@ function createSessionSetupHandlers({
   };
 }
 
+/** How many sessions a revocation counts, which must not wait for more. */
+const maxCountedRevocable = 1_000;
+
 /** Handlers that list, show, delete and revoke sessions. */
 function createManageHandlers({
   store,
@@ -160,6 +171,26 @@ function createManageHandlers({
   async function count(filter: SessionFilter, signal: AbortSignal): Promise<number | undefined> {
     const { open, isComplete } = await sessions.count(filter, maxCounted, signal);
     return isComplete ? open : undefined;
+  }
+
+  /** The number of open sessions that a revocation ends, if there are few. A failure does not delay it. */
+  async function countRevocable(
+    { id, openedOnly }: RevokeAllSessionsRequest,
+    context: HandlerContext,
+  ): Promise<number | undefined> {
+    const { tenantId } = callerOf(context).application;
+    const applicationId = id.toLowerCase();
+    const filters = [
+      { tenantId, applicationId },
+      ...(openedOnly ? [] : [{ tenantId, authorizedBy: applicationId }]),
+    ];
+    const counting = filters.map((filter) =>
+      sessions.count(filter, maxCountedRevocable, context.signal),
+    );
+    const counts = await Promise.all(counting).catch(() => []);
+    const open = counts.reduce((total, count) => total + count.open, 0);
+    const isKnown = counts.length > 0 && counts.every(({ isComplete }) => isComplete);
+    return isKnown && open <= maxCountedRevocable ? open : undefined;
   }
 
   return {
@@ -222,14 +253,24 @@ function createManageHandlers({
     },
 
     async revokeAllSessions(request, context) {
-      await updateApplication(context, request, {
+      const { openedOnly } = request;
+      const count = await countRevocable(request, context);
+      const response = ({ modifiedAt = 0 }: ApplicationRecord) => ({
+        revokedBefore: toTimestamp(modifiedAt),
+        count,
+      });
+      const revoked = await updateApplication(context, request, {
         kind: "application.sessions_revoked",
         revokes: true,
-        change: ({ sessionEpoch }) => ({ sessionEpoch: sessionEpoch + 1 }),
+        change: ({ sessionEpoch, authorizationEpoch }) => ({
+          sessionEpoch: sessionEpoch + 1,
+          ...(!openedOnly && { authorizationEpoch: authorizationEpoch + 1 }),
+        }),
         target: ({ id, name }) => ({ applicationId: id, name }),
-        response: () => ({}),
+        ...(openedOnly && { openedOnly }),
+        response,
       });
-      return {};
+      return response(revoked);
     },
   };
 }

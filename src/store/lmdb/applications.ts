@@ -13,6 +13,7 @@ import {
   type KeyUse,
   newApplication,
 } from "../port/records.js";
+import { revokesSessions } from "../port/sessions.js";
 import type { Clock } from "../port/store.js";
 import type { ApplicationIndex, ExpirationIndex, ForeignKeyIndex } from "./application-index.js";
 import {
@@ -178,7 +179,7 @@ export function createApplicationStore({
           if (changed.keys) {
             foreignKeys.update(current, record);
           }
-          if (record.sessionEpoch !== current.sessionEpoch) {
+          if (revokesSessions(current, record)) {
             sessions.scheduleSweep(id);
           }
           changeWriter.record(context, record);

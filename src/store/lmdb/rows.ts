@@ -38,6 +38,7 @@ import {
  *     20  expiry, or infinity
  *     28  tenant id
  *     44  session epoch
+ *     48  authorization epoch
  */
 const layoutNumber = 1;
 const flagsAt = 1;
@@ -48,7 +49,8 @@ const useAt = 12;
 const expiryAt = 20;
 const tenantAt = 28;
 const epochAt = 44;
-const commonSize = 48;
+const authorizationEpochAt = 48;
+const commonSize = 52;
 
 const idSize = 16;
 const hashSize = 32;
@@ -78,6 +80,7 @@ interface CommonFields {
   readonly lastUsedAt?: number | undefined;
   readonly expiresAt?: number | undefined;
   readonly tenantId: string;
+  readonly authorizationEpoch: number;
 }
 
 function writeCommonHeader(
@@ -91,6 +94,7 @@ function writeCommonHeader(
   row.writeDoubleBE(fields.expiresAt ?? Number.POSITIVE_INFINITY, expiryAt);
   writeId(fields.tenantId, row, tenantAt);
   row.writeUInt32BE(epoch, epochAt);
+  row.writeUInt32BE(fields.authorizationEpoch, authorizationEpochAt);
 }
 
 /** The offset of {@link readVarint}. A shared variable, because this is a hot path. */
@@ -263,6 +267,10 @@ abstract class StoredRecord<Fields extends object> {
   get permissions(): readonly string[] {
     this.#permissions ??= readStrings(this.row, this.messageStart, this.permissionsField);
     return this.#permissions;
+  }
+
+  get authorizationEpoch(): number {
+    return this.row.readUInt32BE(authorizationEpochAt);
   }
 
   get expiresAt(): number | undefined {

@@ -82,6 +82,7 @@ export function createSessionStore({
             tenantId: session.tenantId,
             applicationId: session.applicationId,
             epoch: application.sessionEpoch,
+            authorizationEpoch: 0,
             keyHash: session.keyHash,
             nonceHash: session.nonceHash,
             permissions: [],
@@ -129,6 +130,7 @@ export function createSessionStore({
             expiresAt: grant.expiresAt ?? session.expiresAt,
             authorizedAt: now,
             authorizedBy: grant.authorizedBy,
+            authorizationEpoch: applications.find(grant.authorizedBy)?.authorizationEpoch ?? 0,
           };
           const authorized = sessions.put(fields, session);
           if (authorized.expiresAt !== session.expiresAt) {

@@ -3,7 +3,7 @@ import type { Database, RootDatabase } from "lmdb";
 import { idFromBytes, writeId } from "../../lib/uuid.js";
 
 /** The schema version of a data folder. Raise it when older code could no longer read or maintain the tables. */
-export const supportedSchema = 4;
+export const supportedSchema = 5;
 
 const schemaKey = "schema-version";
 

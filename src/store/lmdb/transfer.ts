@@ -16,7 +16,12 @@ import {
   type SessionFields,
   type SessionRecord,
 } from "../port/records.js";
-import { applicationIdsOf, isSessionValid, withApplications } from "../port/sessions.js";
+import {
+  applicationIdsOf,
+  isSessionValid,
+  revokesSessions,
+  withApplications,
+} from "../port/sessions.js";
 import type { Clock } from "../port/store.js";
 import type { ImportOptions, ImportOutcome, TransferStore } from "../port/transfer.js";
 import type { ApplicationIndex, ExpirationIndex, ForeignKeyIndex } from "./application-index.js";
@@ -138,7 +143,7 @@ export function createTransfer(parts: TransferParts): TransferStore {
     index.add(after);
     expirations.update(before, after);
     foreignKeys.update(before, after);
-    if (before && before.sessionEpoch !== after.sessionEpoch) {
+    if (before && revokesSessions(before, after)) {
       sessionIndex.scheduleSweep(after.id);
     }
     if (outcome === "replaced") {

@@ -8,6 +8,7 @@ import {
 } from "../port/applications.js";
 import { ExternalIdTaken, LastManager } from "../port/errors.js";
 import { type ApplicationRecord, type KeyUse, newApplication } from "../port/records.js";
+import { revokesSessions } from "../port/sessions.js";
 import { findOtherManager, listApplications } from "./application-queries.js";
 import type { ChangeWriter } from "./change-writer.js";
 import { byExpiry } from "./collections.js";
@@ -139,8 +140,8 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
         }
         return toApplication(after);
       });
-      if (changed && before && changed.sessionEpoch > before.sessionEpoch) {
-        sessionCleanup.start(uuid(id), changed.sessionEpoch);
+      if (changed && before && revokesSessions(before, changed)) {
+        sessionCleanup.start(uuid(id), changed);
       }
       return changed;
     },

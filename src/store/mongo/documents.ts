@@ -22,6 +22,7 @@ import type { Clock } from "../port/store.js";
 export interface ApplicationDocument {
   readonly _id: Binary;
   readonly keys: readonly KeyDocument[];
+  readonly authorization_epoch: number;
   /** Incremented by every change, for optimistic concurrency. */
   readonly version: number;
 }

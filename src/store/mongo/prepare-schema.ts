@@ -22,7 +22,7 @@ import { rateCountCollection } from "./rate-counts.js";
 const majority = { writeConcern: { w: "majority" } };
 
 /** Stored as the title of every validator. Changes when existing documents cannot be read any more. */
-const schemaTitle = "Latchkey schema 2";
+const schemaTitle = "Latchkey schema 3";
 
 /** The database has documents in the format of another version. */
 export class IncompatibleSchema extends Error {}

@@ -1,6 +1,7 @@
 /** Removes revoked sessions early, and counts expired ones. */
 import type { Binary, Collection, Document } from "mongodb";
 import type { MaybePromise } from "../../lib/async.js";
+import type { ApplicationRecord } from "../port/records.js";
 import type { SessionStore } from "../port/sessions.js";
 import { byApplication, byAuthorizer, byExpiry } from "./collections.js";
 import type { SessionDocument } from "./documents.js";
@@ -15,9 +16,9 @@ const maxBatches = 1_000;
 export interface SessionCleanup {
   /**
    * Starts to remove all sessions that an application opened or authorized. With
-   * an epoch: the sessions that it opened before that epoch. Never fails.
+   * epochs: those that it opened or authorized before them. Never fails.
    */
-  start(applicationId: Binary, epoch?: number): void;
+  start(applicationId: Binary, epochs?: Epochs): void;
   /** Stops, and resolves when nothing is running. */
   close(): Promise<void>;
 }
@@ -43,16 +44,14 @@ export function createSessionCleanup(documents: Collection<SessionDocument>): Se
     }
   }
 
-  async function cleanUpAll(applicationId: Binary, epoch: number | undefined) {
-    await cleanUp(revokedSessions(applicationId, epoch), byApplication);
-    if (epoch === undefined) {
-      await cleanUp({ authorized_by: applicationId }, byAuthorizer);
-    }
+  async function cleanUpAll(applicationId: Binary, epochs: Epochs | undefined) {
+    await cleanUp(openedBefore(applicationId, epochs), byApplication);
+    await cleanUp(authorizedBefore(applicationId, epochs), byAuthorizer);
   }
 
   return {
-    start(applicationId, epoch) {
-      const cleaned = cleanUpAll(applicationId, epoch)
+    start(applicationId, epochs) {
+      const cleaned = cleanUpAll(applicationId, epochs)
         .catch(() => {})
         .finally(() => running.delete(cleaned));
       running.add(cleaned);
@@ -65,11 +64,18 @@ export function createSessionCleanup(documents: Collection<SessionDocument>): Se
   };
 }
 
-/** Matches the sessions that an application opened before an epoch, or all of them. */
-export function revokedSessions(application_id: Binary, epoch: number | undefined): Document {
+type Epochs = Pick<ApplicationRecord, "sessionEpoch" | "authorizationEpoch">;
+
+/** Matches the sessions that an application opened before its epoch, or all of them. */
+export function openedBefore(application_id: Binary, epochs: Epochs | undefined): Document {
+  return { application_id, ...(epochs && { epoch: { $lt: epochs.sessionEpoch } }) };
+}
+
+/** Matches the sessions that an application authorized before its epoch, or all of them. */
+export function authorizedBefore(authorized_by: Binary, epochs: Epochs | undefined): Document {
   return {
-    application_id,
-    ...(epoch !== undefined && { epoch: { $lt: epoch } }),
+    authorized_by,
+    ...(epochs && { authorization_epoch: { $lt: epochs.authorizationEpoch } }),
   };
 }
 

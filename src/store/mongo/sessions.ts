@@ -23,6 +23,7 @@ import { type ChangeWork, type ChangeWriter, maxCallerAge } from "./change-write
 import { byApplication, byAuthorizer, byTenant } from "./collections.js";
 import type { FreshRead } from "./connect.js";
 import {
+  type ApplicationDocument,
   fromUuid,
   literal,
   notExpired,
@@ -36,12 +37,13 @@ import {
 import { callDriver, insert, limitsOf } from "./driver-call.js";
 import { createLookup } from "./lookup.js";
 import { pageOptions, readPage } from "./read-page.js";
-import { revokedSessions } from "./session-cleanup.js";
+import { authorizedBefore, openedBefore } from "./session-cleanup.js";
 import { createSessionQuotas } from "./session-quotas.js";
 
 interface SessionStoreOptions {
   readonly documents: Collection<SessionDocument>;
   readonly applications: ApplicationStore;
+  readonly authorizers: Collection<ApplicationDocument>;
   readonly time: Time;
   readonly freshRead: FreshRead;
   readonly changeWriter: ChangeWriter;
@@ -146,12 +148,20 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
         nonce_hash: { $in: nonceHashes.map(toBinary) },
         ...notExpired(time),
       };
-      const fields = literal(sessionFields(granted));
       let isUsed = false;
       const authorized = await changeWriter.write(
         sessionId,
         context,
         async (transaction, confirmReads) => {
+          // In the transaction: a new primary cannot commit an epoch that it rolled back.
+          const authorizer = await callDriver(() =>
+            options.authorizers.findOne(
+              { _id: uuid(grant.authorizedBy) },
+              { projection: { authorization_epoch: 1 }, ...limitsOf(documents, transaction) },
+            ),
+          );
+          const authorizationEpoch = authorizer?.authorization_epoch ?? 0;
+          const fields = literal(sessionFields({ ...granted, authorizationEpoch }));
           const spent = await callDriver(() =>
             documents.findOneAndUpdate(
               { ...filter, authorized_at: { $exists: false } },
@@ -299,6 +309,7 @@ interface SessionGroup {
     readonly application_id: Binary;
     readonly authorized_by?: Binary;
     readonly epoch: number;
+    readonly authorization_epoch: number;
   };
   readonly count: number;
 }
@@ -319,6 +330,7 @@ async function countSessions(
     application_id: "$application_id",
     authorized_by: "$authorized_by",
     epoch: "$epoch",
+    authorization_epoch: "$authorization_epoch",
   };
   const pipeline = [
     { $match: { ...toFilter({ tenantId, ...indexed }), ...notExpired(time) } },
@@ -334,6 +346,7 @@ async function countSessions(
     applicationId: fromUuid(_id.application_id),
     authorizedBy: _id.authorized_by && fromUuid(_id.authorized_by),
     epoch: _id.epoch,
+    authorizationEpoch: _id.authorization_epoch,
     count,
   }));
   const ids = [...new Set(groups.flatMap(applicationIdsOf))];
@@ -346,8 +359,7 @@ async function countSessions(
       (authorized ?? group.authorizedBy !== undefined) === (group.authorizedBy !== undefined),
   );
   const open = matching.filter(
-    ({ applicationId, authorizedBy = applicationId, epoch }) =>
-      byId.get(applicationId)?.sessionEpoch === epoch && byId.get(authorizedBy) !== undefined,
+    (group) => !isRevoked(withApplications(group, (id) => byId.get(id))),
   );
   return { open: Math.min(sum(open), limit), isComplete: sum(groups) <= limit };
 }
@@ -383,22 +395,21 @@ async function removeRevoked(
   const ids = [...new Set(sessions.flatMap(applicationIdsOf))];
   const found = await applications.findMany(ids);
   const byId = new Map(ids.map((id, index) => [id, found[index]]));
-  const causes = new Set<string>();
+  const causes = new Map<string, Document>();
   const valid = sessions.flatMap((session) => {
-    const { applicationId, authorizedBy = applicationId, epoch } = session;
     const found = withApplications(session, (id) => byId.get(id));
     if (found && !isRevoked(found)) {
       return found;
     }
-    causes.add(byId.get(applicationId)?.sessionEpoch === epoch ? authorizedBy : applicationId);
+    const { applicationId, authorizedBy } = session;
+    const application = byId.get(applicationId);
+    if (authorizedBy !== undefined && application?.sessionEpoch === session.epoch) {
+      causes.set(authorizedBy, authorizedBefore(uuid(authorizedBy), byId.get(authorizedBy)));
+    } else {
+      causes.set(applicationId, openedBefore(uuid(applicationId), application));
+    }
     return [];
   });
-  for (const id of causes) {
-    const application = byId.get(id);
-    revoked.push(revokedSessions(uuid(id), application?.sessionEpoch));
-    if (!application) {
-      revoked.push({ authorized_by: uuid(id) });
-    }
-  }
+  revoked.push(...causes.values());
   return valid;
 }

@@ -91,6 +91,7 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
   const sessions = createSessionStore({
     documents: db.collection(sessionsName),
     applications,
+    authorizers: db.collection(applicationsName),
     time,
     freshRead,
     changeWriter,

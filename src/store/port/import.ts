@@ -149,6 +149,7 @@ export function mergeApplication(
     keys: mergeKeys(stored, record),
     disabled: record.disabled || stored.disabled,
     sessionEpoch: Math.max(record.sessionEpoch, stored.sessionEpoch),
+    authorizationEpoch: Math.max(record.authorizationEpoch, stored.authorizationEpoch),
     modifiedBy,
     modifiedAt,
     expiresAt: earlierOf(record.expiresAt, stored.expiresAt),
@@ -170,7 +171,7 @@ export function mergeSession(
   }
   const isSpent = stored.authorizedAt !== undefined;
   const isAuthorized = record.authorizedAt !== undefined;
-  const { permissions, rules, authorizedAt, authorizedBy } =
+  const { permissions, rules, authorizedAt, authorizedBy, authorizationEpoch } =
     isSpent && !isAuthorized ? stored : record;
   return {
     ...fields,
@@ -179,6 +180,10 @@ export function mergeSession(
     rules,
     authorizedAt,
     authorizedBy,
+    authorizationEpoch:
+      isSpent && authorizedBy === stored.authorizedBy
+        ? Math.min(authorizationEpoch, stored.authorizationEpoch)
+        : authorizationEpoch,
     expiresAt:
       isAuthorized && !isSpent ? record.expiresAt : Math.min(record.expiresAt, stored.expiresAt),
   };

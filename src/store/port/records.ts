@@ -39,7 +39,7 @@ export type NewApplication = Pick<ApplicationFields, "id" | "tenantId" | "name" 
   Partial<Omit<ApplicationFields, SetByStore | keyof Grants>> & { readonly key: NewKey };
 
 type SetByStore =
-  | ("keys" | "disabled" | "sessionEpoch" | "createdAt")
+  | ("keys" | "disabled" | "sessionEpoch" | "authorizationEpoch" | "createdAt")
   | ("modifiedBy" | "modifiedAt" | "lastUsedAt");
 
 /** The fields to replace. Absent fields stay the same, and `null` removes an optional field. */

@@ -37,7 +37,9 @@ export interface SessionStore {
   /**
    * Spends the nonce of a session and sets its grants in one atomic step. Of
    * concurrent calls with the same nonce, exactly one returns `authorized`.
-   * `used` is returned only for the correct nonce.
+   * `used` is returned only for the correct nonce. The session gets the
+   * authorization epoch of its authorizer in the same step: it is revoked by every
+   * new epoch that this step did not read.
    */
   authorize(
     grant: SessionGrant,
@@ -104,11 +106,22 @@ export function applicationIdsOf({
   return authorizedBy === undefined ? [applicationId] : [applicationId, authorizedBy];
 }
 
+/** The applications that a session depends on, and their epochs when it was opened and authorized. */
+type SessionOrigin = Pick<
+  SessionRecord,
+  "applicationId" | "authorizedBy" | "epoch" | "authorizationEpoch"
+>;
+
+interface WithApplications<S extends SessionOrigin>
+  extends Omit<SessionWithApplication, "session"> {
+  readonly session: S;
+}
+
 /** A session with these applications, or `undefined` if one of them does not exist. */
-export function withApplications(
-  session: SessionRecord,
+export function withApplications<S extends SessionOrigin>(
+  session: S,
   find: (id: string) => ApplicationRecord | undefined,
-): SessionWithApplication | undefined {
+): WithApplications<S> | undefined {
   const application = find(session.applicationId);
   if (!application || session.authorizedBy === undefined) {
     return application && { session, application };
@@ -117,9 +130,22 @@ export function withApplications(
   return authorizer && { session, application, authorizer };
 }
 
-/** Whether a session was revoked, with one of its applications or by a new session epoch. */
-export function isRevoked(found: SessionWithApplication | undefined): boolean {
-  return found === undefined || found.session.epoch !== found.application.sessionEpoch;
+/** Whether a session was revoked, with one of its applications or by a new epoch of one of them. */
+export function isRevoked(found: WithApplications<SessionOrigin> | undefined): boolean {
+  return (
+    found === undefined ||
+    found.session.epoch !== found.application.sessionEpoch ||
+    (found.authorizer !== undefined &&
+      found.session.authorizationEpoch !== found.authorizer.authorizationEpoch)
+  );
+}
+
+/** Whether a change of an application revokes sessions that it opened or authorized. */
+export function revokesSessions(before: ApplicationRecord, after: ApplicationRecord): boolean {
+  return (
+    before.sessionEpoch !== after.sessionEpoch ||
+    before.authorizationEpoch !== after.authorizationEpoch
+  );
 }
 
 /** Whether a session is unexpired and not revoked. It expires with its application and with its authorizer. */

@@ -18,7 +18,7 @@ import type { TransferStore } from "./transfer.js";
  * - The store's own clock sets timestamps and decides expiry, to the
  *   millisecond. Expired records are not returned, whether swept or not.
  * - A session is revoked with its application, with its authorizer, and when
- *   the sessions of its application are revoked.
+ *   the sessions of one of them are revoked.
  * - Records of other tenants are not returned.
  *
  * Ids, including `createdBy` and the like, are UUIDs in lower case. Times are

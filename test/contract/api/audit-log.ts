@@ -198,6 +198,11 @@ export function describeAuditLog({ server, api, expectRefused }: ApiSubject): vo
         kind: "application.sessions_revoked",
         target: { applicationId: shop.id },
       });
+      expect(revoked.openedOnly).toBeUndefined();
+      const openedOnly = await captureEvent(tenant, () =>
+        api().revokeAllSessions(root.key, { id: shop.id, openedOnly: true }),
+      );
+      expect(openedOnly).toMatchObject({ kind: "application.sessions_revoked", openedOnly: true });
     });
 
     it("names the session that made the change", async () => {

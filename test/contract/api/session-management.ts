@@ -1,6 +1,9 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
-import { SessionSchema } from "../../../gen/latchkey/v1/session_service_pb.js";
+import {
+  RevokeAllSessionsResponseSchema,
+  SessionSchema,
+} from "../../../gen/latchkey/v1/session_service_pb.js";
 import { newId } from "../../../src/lib/uuid.js";
 import { expectValid } from "./assertions.js";
 import { type ApiSubject, seedTenant, sessionRule, tokenRead } from "./fixtures.js";
@@ -203,6 +206,47 @@ export function describeSessionManagement({ server, api, expectRefused }: ApiSub
       await expectRefused(call, "nonce_not_found");
       await expect(api().whoAmI(untouched.key)).resolves.toBeDefined();
       expect(await listIds(root.key, { applicationId: shop.id })).toEqual([]);
+    });
+
+    it("revokes those that it authorized, unless only those that it opened are meant", async () => {
+      const { root, shop, backend, createApplication, openSession } = await createTenant();
+      const other = await createApplication("private", tokenRead);
+      const authorized = await openSession(tokenRead);
+      const pending = await openSession();
+      const { nonce, sessionKey } = await api().createSession(shop.key);
+      await api().authorizeSession(other.key, { nonce, ...tokenRead });
+
+      const openedOnly = { id: backend.id, openedOnly: true };
+      expect((await api().revokeAllSessions(root.key, openedOnly)).count).toBe(0);
+      await expect(api().whoAmI(authorized.key)).resolves.toBeDefined();
+
+      server().clock.advance(1_000);
+      const response = await api().revokeAllSessions(root.key, { id: backend.id.toUpperCase() });
+      expectValid(RevokeAllSessionsResponseSchema, response);
+      expect(response).toMatchObject({
+        revokedBefore: timestampFromMs(server().clock.now()),
+        count: 1,
+      });
+      await expectRefused(api().whoAmI(authorized.key), "unauthenticated");
+      const check = { permission: "token:read", key: authorized.key };
+      expect(await api().checkAccess(root.key, check)).toMatchObject({ allowed: false });
+      await expect(api().whoAmI(sessionKey)).resolves.toBeDefined();
+      expect(await listIds(root.key)).toHaveLength(2);
+      expect(await listIds(root.key, { authorizedBy: backend.id })).toEqual([]);
+      expect((await api().getOverview(root.key)).sessions?.open).toBe(2);
+      await api().authorizeSession(backend.key, { nonce: pending.nonce, ...tokenRead });
+      await expect(api().whoAmI(pending.key)).resolves.toMatchObject({ authorized: true });
+    });
+
+    it("reports how many it opened, before which time they are refused", async () => {
+      const { root, shop, openSession } = await createTenant();
+      await openSession(tokenRead);
+      await openSession();
+      expect(await api().revokeAllSessions(root.key, shop)).toMatchObject({
+        revokedBefore: timestampFromMs(server().clock.now()),
+        count: 2,
+      });
+      expect((await api().revokeAllSessions(root.key, shop)).count).toBe(0);
     });
 
     it("allows new ones, and keeps the application's key", async () => {

@@ -6,6 +6,7 @@ import {
 import type { Grants, RuleRecord } from "../../../src/contract/grants.js";
 import { createConverter } from "../../../src/contract/message-converter.js";
 import { newId } from "../../../src/lib/uuid.js";
+import type { ChangeContext } from "../../../src/store/port/change-context.js";
 import {
   type ApplicationRecord,
   type NewApplication,
@@ -99,13 +100,12 @@ export async function createWithSession(store: Store, ttl = hour) {
   return { application, session, created };
 }
 
-export function update(store: Store, { tenantId, id }: Pick<ApplicationRecord, "tenantId" | "id">) {
-  return store.applications.update(
-    tenantId,
-    id,
-    () => ({ name: "till", modifiedBy: id }),
-    audit.updated,
-  );
+export function update(
+  store: Store,
+  { tenantId, id }: Pick<ApplicationRecord, "tenantId" | "id">,
+  context: ChangeContext<ApplicationRecord> = audit.updated,
+) {
+  return store.applications.update(tenantId, id, () => ({ name: "till", modifiedBy: id }), context);
 }
 
 /** Sets or removes the expiry of an application. */

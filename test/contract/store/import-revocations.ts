@@ -102,6 +102,21 @@ export function describeImportRevocations(subject: () => Subject): void {
       expect(await store.applications.find(before.id)).toMatchObject({ sessionEpoch: 1 });
     });
 
+    it("leaves sessions revoked that the application authorized", async () => {
+      const { store } = subject();
+      const before = await createExported();
+      const session = aSession(before);
+      await store.sessions.create(session);
+      const grant = aGrant(session, { authorizedBy: before.id });
+      await store.sessions.authorize(grant, audit.authorized);
+      const { sessions } = await exportAll(store);
+      await change(before, { authorizationEpoch: 1 });
+      expect(await importApplication(before)).toBe("not_restored");
+      await importAll(store, { sessions }, replacing);
+      expect(await store.sessions.find(session.id)).toBeUndefined();
+      expect(await store.applications.find(before.id)).toMatchObject({ authorizationEpoch: 1 });
+    });
+
     it("does not restore a replaced key", async () => {
       const { clock } = subject();
       const before = await createExported();

@@ -47,6 +47,7 @@ export function describeSessions(subject: () => Subject): void {
       expect(contentOf(created)).toEqual({
         ...given,
         epoch: 0,
+        authorizationEpoch: 0,
         permissions: [],
         rules: [],
         createdAt: clock.now(),

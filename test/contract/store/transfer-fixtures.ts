@@ -40,6 +40,7 @@ export function anImportedApplication(fields: Partial<ApplicationFields> = {}): 
     keys: [{ ...key, createdAt }],
     disabled: false,
     sessionEpoch: 0,
+    authorizationEpoch: 0,
     allowedOrigins: [],
     allowedCidrs: [],
     metadata: {},
@@ -55,9 +56,9 @@ export function anImportedSession(
   const { id, keyHash, nonceHash } = aSession({ id: applicationId, tenantId });
   const times = { createdAt: Date.UTC(2026, 0), expiresAt: Date.UTC(2200, 0) };
   const grants = { permissions: [], rules: [] };
-  const epoch = sessionEpoch;
   const ids = { id, tenantId, applicationId };
-  return { ...ids, epoch, keyHash, nonceHash, ...grants, ...times, ...fields };
+  const epochs = { epoch: sessionEpoch, authorizationEpoch: 0 };
+  return { ...ids, ...epochs, keyHash, nonceHash, ...grants, ...times, ...fields };
 }
 
 /** Exports all records of a store, in small pages. */

@@ -11,7 +11,11 @@ interface OpenSession {
   readonly id: string;
   readonly key: string;
   readonly applicationId: string;
+  /** An application of its own that authorized the session. */
+  readonly authorizerId: string;
 }
+
+const ofAuthorizer = "revoke all sessions of the authorizer";
 
 /** The methods that revoke a session. */
 export const sessionRevocations: Readonly<
@@ -19,6 +23,7 @@ export const sessionRevocations: Readonly<
 > = {
   "delete the session": (api, root, { id }) => api.deleteSession(root, { id }),
   "revoke all sessions": (api, root, { applicationId: id }) => api.revokeAllSessions(root, { id }),
+  [ofAuthorizer]: (api, root, { authorizerId: id }) => api.revokeAllSessions(root, { id }),
   "delete the application": (api, root, { applicationId: id }) =>
     api.deleteApplication(root, { id }),
   "disable the application": (api, root, { applicationId: id }) =>
@@ -27,21 +32,23 @@ export const sessionRevocations: Readonly<
 
 const permission = "application:read";
 
-async function openSession(api: Api, { root, granter }: Cluster["keys"]): Promise<OpenSession> {
+async function openSession(api: Api, { root }: Cluster["keys"]): Promise<OpenSession> {
   const permissions = [permission];
-  const request = { name: "page", type: "public", permissions };
-  const page = await retryWhileUnavailable(() => api.createApplication(root, request));
+  const create = (type: string) =>
+    retryWhileUnavailable(() => api.createApplication(root, { name: "page", type, permissions }));
+  const page = await create("public");
+  const authorizer = await create("private");
   const session = await retryWhileUnavailable(() => api.createSession(keyOf(page)));
   const { id, sessionKey: key, nonce } = session;
   await retryWhileUnavailable(() =>
-    api.authorizeSession(granter, { nonce, permissions }).catch((error) => {
+    api.authorizeSession(keyOf(authorizer), { nonce, permissions }).catch((error) => {
       // An earlier call without a response has used the nonce.
       if (error.reason !== "nonce_used") {
         throw error;
       }
     }),
   );
-  return { id, key, applicationId: page.id };
+  return { id, key, applicationId: page.id, authorizerId: authorizer.id };
 }
 
 type CheckResults = readonly (boolean | string)[];
@@ -77,10 +84,13 @@ export async function revokeDuringPartition(
   const [staleChecks, currentChecks] = asPair(apis.map((api) => openCheckStream(api, root)));
   const [staleWatch, currentWatch] = asPair(apis.map((api) => watchChanges(api, root)));
   const check = (stream: typeof staleChecks) => stream.check(sessionKeys, permission);
+  /** The application that the change stream names. */
+  const changedId = (at: number) => {
+    const { applicationId = "", authorizerId = "" } = sessions[at] ?? {};
+    return methods[at]?.[0] === ofAuthorizer ? authorizerId : applicationId;
+  };
   const getDelivered = ({ hasDelivered }: typeof staleWatch) =>
-    methods
-      .filter((_, at) => hasDelivered(sessions[at]?.applicationId ?? ""))
-      .map(([method]) => method);
+    methods.filter((_, at) => hasDelivered(changedId(at))).map(([method]) => method);
   const untilAllDelivered = (watch: typeof staleWatch) =>
     until(async () => getDelivered(watch).length === methods.length).catch(() => undefined);
 
@@ -108,7 +118,7 @@ export async function revokeDuringPartition(
     const errors = [...staleWatch.errors, ...currentWatch.errors];
     const isMissing = (at: number) =>
       [staleWatch, currentWatch].some(({ hasMissed }) =>
-        hasMissed(sessions[at]?.applicationId ?? "", revokedAt[at] ?? 0),
+        hasMissed(changedId(at), revokedAt[at] ?? 0),
       );
     return {
       isStillPrimary,

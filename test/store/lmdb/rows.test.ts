@@ -443,6 +443,7 @@ const change = fc.record({
   keys: fc.array(key, { maxLength: 3 }),
   disabled: fc.boolean(),
   sessionEpoch: fc.integer({ min: 0, max: 2 ** 31 - 1 }),
+  authorizationEpoch: fc.integer({ min: 0, max: 2 ** 31 - 1 }),
   sessionQuota: fc.oneof(fc.integer({ min: 1, max: 2 ** 31 - 1 }), fc.constant(null)),
   allowedOrigins: fc.array(text, { maxLength: 2 }),
   allowedCidrs: fc.array(text, { maxLength: 2 }),

@@ -352,7 +352,7 @@ describe("a MongoDB store with many records", () => {
     ],
     "authorize a session": [
       (session: NewSession) => store.sessions.authorize(aGrant(session), audit.authorized),
-      [["findAndModify sessions", byId, 1, 1], findOne, addEvent],
+      [findOne, ["findAndModify sessions", byId, 1, 1], findOne, addEvent],
       createSession,
     ],
     "authorize a session with a wrong nonce": [
@@ -361,7 +361,7 @@ describe("a MongoDB store with many records", () => {
           aGrant({ ...sessionAt(2), nonceHash: Buffer.alloc(32) }),
           audit.authorized,
         ),
-      [["findAndModify sessions", byId, 1, 1], findOneSession],
+      [findOne, ["findAndModify sessions", byId, 1, 1], findOneSession],
     ],
   };
 
@@ -585,6 +585,7 @@ describe("commands to MongoDB", () => {
       "aggregate",
       "aggregate in a transaction",
       "find",
+      "find in a transaction",
       "findAndModify",
       "findAndModify in a transaction",
     ]);

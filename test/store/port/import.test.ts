@@ -102,8 +102,14 @@ describe("an added record", () => {
 
 /** The fields that may keep the stored value when a record is replaced. */
 const kept = {
-  application: ["keys", "disabled", "sessionEpoch", "modifiedBy", "modifiedAt", "expiresAt"],
-  session: ["epoch", "permissions", "rules", "authorizedAt", "authorizedBy", "expiresAt"],
+  application: [
+    ...(["keys", "disabled", "sessionEpoch", "authorizationEpoch"] as const),
+    ...(["modifiedBy", "modifiedAt", "expiresAt"] as const),
+  ],
+  session: [
+    ...(["epoch", "permissions", "rules", "expiresAt"] as const),
+    ...(["authorizedAt", "authorizedBy", "authorizationEpoch"] as const),
+  ],
 };
 
 describe("a replaced record", () => {

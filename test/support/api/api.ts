@@ -35,6 +35,7 @@ import type {
   CreateSessionResponse,
   ListSessionsRequestSchema,
   ListSessionsResponse,
+  RevokeAllSessionsResponse,
   Session,
 } from "../../../gen/latchkey/v1/session_service_pb.js";
 
@@ -111,7 +112,10 @@ export interface Api {
   ): Promise<ListSessionsResponse>;
   getSession(key: Key, request: { id: string }): Promise<Session>;
   deleteSession(key: Key, request: { id: string }): Promise<void>;
-  revokeAllSessions(key: Key, request: { id: string }): Promise<void>;
+  revokeAllSessions(
+    key: Key,
+    request: { id: string; openedOnly?: boolean },
+  ): Promise<RevokeAllSessionsResponse>;
   checkAccess(
     key: Key,
     request: MessageInitShape<typeof CheckAccessRequestSchema>,

@@ -68,9 +68,8 @@ export function createConnectApi(transport: Transport, close = () => {}): Stream
     deleteSession: async (key, request) => {
       await mapError(sessions.deleteSession(request, optionsFor(key)));
     },
-    revokeAllSessions: async (key, request) => {
-      await mapError(sessions.revokeAllSessions(request, optionsFor(key)));
-    },
+    revokeAllSessions: (key, request) =>
+      mapError(sessions.revokeAllSessions(request, optionsFor(key))),
     checkAccess: (key, request) => mapError(access.checkAccess(request, optionsFor(key))),
     batchCheckAccess: (key, request) => mapError(access.batchCheckAccess(request, optionsFor(key))),
     whoAmI: (key) => mapError(access.whoAmI({}, optionsFor(key))),

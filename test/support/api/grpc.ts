@@ -101,9 +101,7 @@ export function createGrpcApi(address: string): StreamingApi {
     deleteSession: async (key, request) => {
       await call(session.deleteSession, key, request);
     },
-    revokeAllSessions: async (key, request) => {
-      await call(session.revokeAllSessions, key, request);
-    },
+    revokeAllSessions: (key, request) => call(session.revokeAllSessions, key, request),
     checkAccess: (key, request) => call(access.checkAccess, key, request),
     batchCheckAccess: (key, request) => call(access.batchCheckAccess, key, request),
     whoAmI: (key) => call(access.whoAmI, key, {}),

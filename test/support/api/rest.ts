@@ -34,6 +34,7 @@ import {
   CreateSessionResponseSchema,
   ListSessionsRequestSchema,
   ListSessionsResponseSchema,
+  RevokeAllSessionsResponseSchema,
   SessionSchema,
 } from "../../../gen/latchkey/v1/session_service_pb.js";
 import { type Api, ApiFailure, headersFor, type Key, reportHeaders } from "./api.js";
@@ -149,8 +150,11 @@ export function createRestApi(url: string): Api {
       read(SessionSchema, await call(key, "GET", `/sessions/${id}`, 200)),
     deleteSession: async (key, { id }) =>
       expectEmpty(await call(key, "DELETE", `/sessions/${id}`, 204)),
-    revokeAllSessions: async (key, { id }) =>
-      expectEmpty(await call(key, "POST", `/applications/${id}/sessions/revoke-all`, 204)),
+    revokeAllSessions: async (key, { id, openedOnly }) => {
+      const path = `/applications/${id}/sessions/revoke-all`;
+      const body = openedOnly === undefined ? undefined : { opened_only: openedOnly };
+      return read(RevokeAllSessionsResponseSchema, await call(key, "POST", path, 200, body));
+    },
     checkAccess: async (key, request) => {
       const body = write(CheckAccessRequestSchema, request);
       return read(CheckAccessResponseSchema, await call(key, "POST", "/access/check", 200, body));

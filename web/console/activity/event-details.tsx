@@ -62,6 +62,7 @@ export function EventDialog({ event, onFilter, onClose }: EventDialogProps) {
 
 function itemsOf(event: Event): (readonly [string, ReactNode])[] {
   const { kind, at, target, actor, reason, count, method, address, requestId, endsAt } = event;
+  const { openedOnly } = event;
   const items: readonly (readonly [string, ReactNode])[] = [
     ["Time", at && formatExact(at)],
     ["Kind", <code key="kind">{kind}</code>],
@@ -72,6 +73,7 @@ function itemsOf(event: Event): (readonly [string, ReactNode])[] {
     ["Method", method && <Method key="method" method={method} />],
     ["Address", address && <code key="address">{address}</code>],
     ["Request ID", requestId && <code key="request">{requestId}</code>],
+    ["Sessions", openedOnly && "only those that it opened"],
     ["Expires", endsAt && <ExpiryTime key="end" at={endsAt} />],
   ];
   return items.filter(([, value]) => value !== undefined && value !== "");

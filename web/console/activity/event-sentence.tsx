@@ -14,7 +14,7 @@ const sentences: Readonly<Record<string, string>> = {
   "application.disabled": "{target} was disabled by {actor}",
   "application.enabled": "{target} was enabled by {actor}",
   "application.deleted": "{target} was deleted by {actor}",
-  "application.sessions_revoked": "All sessions that {target} opened were revoked by {actor}",
+  "application.sessions_revoked": "All sessions that {target} {origin} were revoked by {actor}",
   "application.imported": "{target} was replaced by an import",
   "application.expiring": "{target} expires {end}",
   "application.expired": "{target} has expired",
@@ -64,7 +64,8 @@ function templateOf({ kind, actor, target }: Event): string {
     : "A key of {target} was denied: {method}";
 }
 
-function fillPart(part: string, { actor, target, method, endsAt }: Event): ReactNode {
+function fillPart(part: string, event: Event): ReactNode {
+  const { actor, target, method, endsAt, openedOnly } = event;
   switch (part) {
     case "{target}":
       return <PrincipalName principal={target} />;
@@ -72,6 +73,8 @@ function fillPart(part: string, { actor, target, method, endsAt }: Event): React
       return <PrincipalName principal={actor} />;
     case "{method}":
       return method === undefined ? "several methods" : methodInWords(method);
+    case "{origin}":
+      return openedOnly ? "opened" : "opened or authorized";
     case "{end}":
       return <ExpiryTime at={endsAt} />;
     default:

@@ -73,6 +73,7 @@ const columns: readonly (readonly [name: string, (event: Event) => unknown])[] =
   ["address", ({ address }) => address],
   ["request_id", ({ requestId }) => requestId],
   ["ends_at", ({ endsAt }) => isoTime(endsAt)],
+  ["opened_only", ({ openedOnly }) => openedOnly],
   ["id", ({ id }) => id],
 ];
 

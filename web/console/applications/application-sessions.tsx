@@ -20,30 +20,35 @@ interface ApplicationSessionsProps {
 
 const size = 5;
 
-/** The open sessions of a public application. */
+/** The open sessions that a public application opened or a private one authorized. */
 export function ApplicationSessions({ application }: ApplicationSessionsProps) {
   const { may } = useSignedInKey();
-  return application.type === "public" && may("session:read") ? (
+  return application.type !== "management" && may("session:read") ? (
     <OpenSessions application={application} />
   ) : null;
 }
 
-function OpenSessions({ application: { id } }: ApplicationSessionsProps) {
+function OpenSessions({ application: { id, type } }: ApplicationSessionsProps) {
+  const isOpener = type === "public";
   const { may } = useSignedInKey();
   const [isRevoking, setIsRevoking] = useState(false);
   const { data, error } = useQuery(
     SessionService.method.listSessions,
-    { applicationId: id, size, includeTotal: true },
+    { ...(isOpener ? { applicationId: id } : { authorizedBy: id }), size, includeTotal: true },
     { refetchInterval: 5_000 },
   );
   const sessions = data?.data ?? [];
   return (
     <Card
-      label="Open sessions"
+      label={isOpener ? "Open sessions" : "Authorized sessions"}
       actions={
         sessions.length > 0 && (
           <>
-            <ButtonLink size="small" tone="quiet" href={`/sessions?application=${id}`}>
+            <ButtonLink
+              size="small"
+              tone="quiet"
+              href={`/sessions?${isOpener ? "application" : "authorizer"}=${id}`}
+            >
               View all
             </ButtonLink>
             {may("session:delete") && (
@@ -63,7 +68,9 @@ function OpenSessions({ application: { id } }: ApplicationSessionsProps) {
           title="No open sessions"
           action={<ButtonLink href="/sessions/try">Try a session</ButtonLink>}
         >
-          A browser opens a session with the key of this application. A backend then authorizes it.
+          {isOpener
+            ? "A browser opens a session with the key of this application. A backend then authorizes it."
+            : "A browser opens a session. This application authorizes it."}
         </EmptyState>
       )}
       {sessions.length > 0 && (

@@ -3,6 +3,7 @@ import { useQuery } from "@connectrpc/connect-query";
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { type Session, SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
+import { countOf } from "../../common/count.js";
 import { ApplicationLink } from "../applications/application-display.js";
 import { Grants } from "../rules/grants.js";
 import { useClient } from "../sign-in/connection.js";
@@ -13,6 +14,7 @@ import { Copyable, DescriptionList, Notice, Skeleton } from "../ui/display.js";
 import { useAction, useRefresh } from "../ui/hooks.js";
 import { Problem } from "../ui/page.js";
 import { TimeAgo, TimeLeft } from "../ui/time.js";
+import { toast } from "../ui/toast.js";
 import { SessionStateBadge } from "./session-display.js";
 
 interface SessionDialogProps {
@@ -113,21 +115,22 @@ interface RevokeAllSessionsDialogProps {
   onClose(): void;
 }
 
-/** Revokes all sessions that an application opened. */
+/** Revokes all sessions that an application opened or authorized. */
 export function RevokeAllSessionsDialog(props: RevokeAllSessionsDialogProps) {
   const { applicationId, onClose } = props;
   const sessions = useClient(SessionService);
   const refresh = useRefresh();
   async function revoke(): Promise<void> {
-    await sessions.revokeAllSessions({ id: applicationId });
+    const { count } = await sessions.revokeAllSessions({ id: applicationId });
+    toast({ title: `${count === undefined ? "All sessions" : countOf(count, "session")} revoked` });
     refresh();
   }
   return (
     <ConfirmDialog title="Revoke all sessions?" confirm="Revoke all" act={revoke} onClose={onClose}>
       <p>
-        All sessions that <ApplicationLink id={applicationId} /> opened stop working immediately,
-        including those not listed. The keys of the application keep working and can open new
-        sessions.
+        All sessions that <ApplicationLink id={applicationId} /> opened or authorized stop working
+        immediately, including those not listed. The keys of the application keep working, for new
+        sessions too.
       </p>
     </ConfirmDialog>
   );

@@ -36,6 +36,7 @@ function OpenSessions() {
   const [params, change] = useListParams({ read: readParams });
   const [isRevoking, setIsRevoking] = useState(false);
   const { application, authorizer, state, session } = params;
+  const revocable = application || authorizer;
   const clear = () => change(noFilters);
   return (
     <>
@@ -47,7 +48,7 @@ function OpenSessions() {
           state: state || undefined,
         }}
         actions={
-          application !== "" &&
+          revocable !== "" &&
           may("session:delete") && (
             <Button size="small" tone="danger" onClick={() => setIsRevoking(true)}>
               Revoke all sessions
@@ -61,7 +62,7 @@ function OpenSessions() {
         <SessionDialog key={session} id={session} onClose={() => change({ session: "" })} />
       )}
       {isRevoking && (
-        <RevokeAllSessionsDialog applicationId={application} onClose={() => setIsRevoking(false)} />
+        <RevokeAllSessionsDialog applicationId={revocable} onClose={() => setIsRevoking(false)} />
       )}
     </>
   );
