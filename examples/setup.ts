@@ -8,7 +8,7 @@ const url = process.env.LATCHKEY_URL ?? "http://localhost:8080";
 const maxStaleness = 200;
 
 export async function setUp() {
-  const latchkey = createLatchkeyClient({ url, key: process.env.SVC_API_KEY ?? "" });
+  const latchkey = createLatchkeyClient({ url, key: process.env.SVC_API_KEY });
   const { applications } = latchkey;
 
   // Your service checks access with its own key.
@@ -17,7 +17,7 @@ export async function setUp() {
     type: "private",
     permissions: ["access:check"],
   });
-  const guard = createGuard({ url, key: service.key ?? "", maxStaleness });
+  const guard = createGuard({ url, key: service.key, maxStaleness });
 
   // The caller may read tokens in /pci/, masked.
   const caller = await applications.createApplication({
@@ -28,7 +28,8 @@ export async function setUp() {
 
   return {
     guard,
-    callerKey: caller.key ?? "",
+    // The response to its creation always has the key.
+    callerKey: caller.key as string,
 
     async revokeCaller() {
       await applications.deleteApplication({ id: caller.id });

@@ -4,7 +4,7 @@
 import { createLatchkeyClient } from "latchkey/client";
 
 const url = process.env.LATCHKEY_URL ?? "http://localhost:8080";
-const as = (key = "") => createLatchkeyClient({ url, key });
+const as = (key: string | undefined) => createLatchkeyClient({ url, key });
 
 const admin = as(process.env.SVC_API_KEY);
 const backendApplication = await admin.applications.createApplication({

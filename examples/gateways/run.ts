@@ -107,7 +107,7 @@ const upstreamPort = await startProgram([join("examples", "gateways", "upstream.
 });
 const proxy = await startProxy(name, {
   GATEWAY_PORT: gatewayPort,
-  GATEWAY_KEY: gateway.key ?? "",
+  GATEWAY_KEY: gateway.key as string,
   LATCHKEY_HOST: "127.0.0.1",
   LATCHKEY_PORT: latchkeyPort,
   UPSTREAM_HOST: "127.0.0.1",

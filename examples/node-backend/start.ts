@@ -29,7 +29,7 @@ const stopped = new Promise<unknown>((resolve) => {
   process.on("SIGINT", resolve).on("SIGTERM", resolve);
 });
 
-const admin = createLatchkeyClient({ url: latchkeyUrl, key: process.env.SVC_API_KEY ?? "" });
+const admin = createLatchkeyClient({ url: latchkeyUrl, key: process.env.SVC_API_KEY });
 const createdIds: string[] = [];
 
 async function createKey(application: MessageInitShape<typeof CreateApplicationRequestSchema>) {

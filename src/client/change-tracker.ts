@@ -1,5 +1,6 @@
 import type { WatchCredentialsResponse } from "../../gen/latchkey/v1/access_service_pb.js";
 import { isClockPlausible } from "../contract/reconnect.js";
+import { createReadiness } from "./readiness.js";
 
 export interface ChangeListeners {
   /** Called with the id of the application or session that changed. */
@@ -96,11 +97,11 @@ function createRecentChanges(): RecentChanges {
 
 /** Holds the time up to which no change is missing. */
 function createCompleteness() {
-  const ready = createDeferred();
+  const ready = createReadiness();
   let until = Number.NEGATIVE_INFINITY;
   return {
     until: () => until,
-    /** Resolves when the time is known for the first time. */
+    /** Resolved when the time is known for the first time. */
     ready,
 
     advance(reached: number, now: number): void {
@@ -117,13 +118,4 @@ function createCompleteness() {
       until = Number.NEGATIVE_INFINITY;
     },
   };
-}
-
-/** Promise.withResolvers, which Node 20 lacks. */
-function createDeferred() {
-  let resolve = () => {};
-  const promise = new Promise<void>((settle) => {
-    resolve = settle;
-  });
-  return { promise, resolve };
 }

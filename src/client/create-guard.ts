@@ -1,6 +1,11 @@
 import type { ConnectError } from "@connectrpc/connect";
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
-import { type ClientOptions, retryCalls, sendKey } from "../contract/client-interceptors.js";
+import {
+  type ClientOptions,
+  requireKey,
+  retryCalls,
+  sendKey,
+} from "../contract/client-interceptors.js";
 import { silenceTimeout } from "../contract/reconnect.js";
 import { createClientOn, type LatchkeyClient } from "./client.js";
 import { type CredentialWatch, startCredentialWatch } from "./credential-watch.js";
@@ -38,11 +43,11 @@ const limits = {
   timeout: [1, 2 ** 31 - 1],
 } as const;
 
-/** Creates a guard. Its key needs the permission `access:check`. Throws if an option is out of range. */
+/** Creates a guard. Its key needs the permission `access:check`. Throws without a key, or if an option is out of range. */
 export function createGuard(options: GuardOptions): Guard {
   const { maxStaleness = 2_000, maxEntries = 10_000, maxAge = 60_000, timeout = 2_000 } = options;
   checkLimits({ maxStaleness, maxEntries, maxAge, timeout });
-  const keys = trackKeyRotation(options.key, () => watch.reopen());
+  const keys = trackKeyRotation(requireKey(options.key), () => watch.reopen());
   const client = createLatchkeyClient({ ...options, key: keys.current });
   const { watchCredentials } = client.access;
   const cache = createDecisionCache<Decision>({ maxEntries, maxAge });
@@ -91,7 +96,7 @@ export function createGuard(options: GuardOptions): Guard {
  * Detects that the key was replaced. The new one may belong to another tenant,
  * whose changes the stream of the old key does not contain.
  */
-function trackKeyRotation(key: ClientOptions["key"], onRotation: () => void) {
+function trackKeyRotation(key: NonNullable<ClientOptions["key"]>, onRotation: () => void) {
   let last: string | undefined;
   let isClosed = false;
   return {
@@ -139,8 +144,9 @@ const pingInterval = 5_000;
 /** Time without a response to a ping after which the connection counts as dead. */
 const pingTimeout = 5_000;
 
-/** Creates a gRPC client. Failed calls are retried if that is safe. */
+/** Creates a gRPC client. Failed calls are retried if that is safe. Throws without a key. */
 export function createLatchkeyClient(options: ClientOptions): LatchkeyNodeClient {
+  requireKey(options.key);
   const sessionManager = new Http2SessionManager(options.url, {
     pingIntervalMs: pingInterval,
     pingTimeoutMs: pingTimeout,

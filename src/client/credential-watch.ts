@@ -24,7 +24,7 @@ export interface CredentialWatch {
   /** Opens a new stream. Nothing counts as complete until it is open. */
   reopen(): void;
 
-  /** Resolves after the first message of the service, or when closed. */
+  /** Resolves after the first complete message of the service, or when closed. Rejects if the service refuses the key. */
   ready(): Promise<void>;
 
   close(): Promise<void>;
@@ -51,7 +51,7 @@ export function startCredentialWatch(options: CredentialWatchOptions): Credentia
     completeUntil: tracker.completeness.until,
     epoch: tracker.recent.count,
     changedSince: tracker.recent.changedSince,
-    ready: () => tracker.completeness.ready.promise,
+    ready: tracker.completeness.ready.wait,
 
     reopen() {
       tracker.recent.addAll();
@@ -82,6 +82,9 @@ function startStreams(options: CredentialWatchOptions, tracker: ChangeTracker) {
     if (error.code === Code.InvalidArgument) {
       // The resume token is from another data set.
       tracker.clearResumeToken();
+    }
+    if (error.code === Code.Unauthenticated || error.code === Code.PermissionDenied) {
+      tracker.completeness.ready.reject(error);
     }
     if (!closing.signal.aborted && stream.signal.reason !== reopening) {
       report(error, options.onError);

@@ -28,7 +28,10 @@ export interface Guard {
     context?: RequestContext,
   ): Promise<Decision>;
 
-  /** Resolves when the cache is in use or the guard is closed. Waiting for it is optional. */
+  /**
+   * Resolves when the cache is in use or the guard is closed. Rejects with a `ConnectError` if Latchkey refuses the
+   * key of the guard, or the key lacks `access:check`. Waiting for it is optional. It keeps the process alive.
+   */
   ready(): Promise<void>;
 
   /** Closes all connections. Later checks are denied. */

@@ -95,14 +95,29 @@ function randomKey(): string {
 export interface ClientOptions {
   /** The URL of the service, for example `http://localhost:8080`. */
   readonly url: string;
-  /** The key, or a function that returns it. The function runs before each call, so that the key can be rotated. */
-  readonly key: string | (() => string | Promise<string>);
+  /**
+   * The key, or a function that returns it. The function runs before each call, so that the key can be rotated.
+   * `undefined`, for example from an environment variable that is not set, throws like an empty key.
+   */
+  readonly key: string | (() => string | Promise<string>) | undefined;
   /** The header for the key, if the operator configured another one. */
   readonly keyHeader?: string | undefined;
 }
 
+/** Throws if there is no key. A key that a function returns is checked by each call. */
+export function requireKey<T>(key: T | undefined): T {
+  if (key === undefined || key === null || key === "") {
+    throw new TypeError(missingKey);
+  }
+  return key;
+}
+
+const missingKey =
+  "The option key is empty: set it to the API key of an application. If it comes from an environment " +
+  "variable, such as process.env.SVC_API_KEY, set that variable.";
+
 /** Adds the key to every call. */
-export function sendKey({ key, keyHeader = defaultKeyHeader }: ClientOptions): Interceptor {
+export function sendKey({ key = "", keyHeader = defaultKeyHeader }: ClientOptions): Interceptor {
   return (next) => async (request) => {
     const current = typeof key === "string" ? key : await resolveKey(key, request.signal);
     setKey(request.header, keyHeader, current);
@@ -120,6 +135,9 @@ function resolveKey(key: () => string | Promise<string>, signal: AbortSignal): P
     }
     Promise.resolve()
       .then(key)
+      .then(
+        (current) => current || Promise.reject(new ConnectError(missingKey, Code.Unauthenticated)),
+      )
       .then(resolve, reject)
       .finally(() => signal.removeEventListener("abort", abort));
   });

@@ -55,6 +55,18 @@ describe.each([
   const connect = (options: Partial<ClientOptions> = {}) =>
     createClient({ url: server.url, key, keyHeader, ...options });
 
+  it.each([undefined, ""])("throws at once without a key: %p", (missing) => {
+    expect(() => connect({ key: missing })).toThrow(
+      "The option key is empty: set it to the API key of an application.",
+    );
+  });
+
+  it("refuses to call without the key that a function returns", async () => {
+    const { access } = connect({ key: () => "" });
+    const { detail } = await getProblem(access.whoAmI({}));
+    expect(detail).toContain("The option key is empty");
+  });
+
   it("calls each of the services", async () => {
     const { applications, access } = connect();
     const created = await applications.createApplication({

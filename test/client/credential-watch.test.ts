@@ -309,6 +309,38 @@ describe("ready", () => {
     expect(isReady).toBe(true);
   });
 
+  it.each([Code.Unauthenticated, Code.PermissionDenied])(
+    "rejects if the service refuses the key with code %p, until a stream opens",
+    async (code) => {
+      const refusal = new ConnectError("refused", code);
+      const waiting = watch.ready().catch((error: unknown) => error);
+      await disconnect(refusal);
+      expect(await waiting).toBe(refusal);
+      await expect(watch.ready()).rejects.toBe(refusal);
+      await send({ completeUntil: 0 });
+      await watch.ready();
+      await disconnect(refusal);
+      await watch.ready();
+    },
+  );
+
+  it("waits while the service is unavailable", async () => {
+    let outcome = "waiting";
+    void watch.ready().then(
+      () => {
+        outcome = "ready";
+      },
+      () => {
+        outcome = "rejected";
+      },
+    );
+    await disconnect(new ConnectError("unavailable", Code.Unavailable));
+    await disconnect();
+    expect(outcome).toBe("waiting");
+    await send({ completeUntil: 0 });
+    expect(outcome).toBe("ready");
+  });
+
   it("resolves when closed", async () => {
     await watch.close();
     await watch.ready();

@@ -12,6 +12,7 @@ import {
 } from "../../src/client/create-guard.js";
 import type { Decision } from "../../src/client/decision.js";
 import type { Guard } from "../../src/client/guard.js";
+import { problemOf } from "../../src/contract/problem-report.js";
 import type { ApplicationRecord, KeyRecord } from "../../src/store/port/records.js";
 import type { Store } from "../../src/store/port/store.js";
 import { startProxy, type TcpProxy } from "../support/http/tcp-proxy.js";
@@ -180,6 +181,19 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
     const last = await checkUntil(() => guard.check(subject.key, read), isDenied);
     expect(last.reason).toBe("unknown_key");
     expect(await untilResponse(() => guard.check(key, read))).toMatchObject({ allowed: true });
+  });
+
+  it("reports a refused key of its own, or one without access:check, by ready", async () => {
+    const { key: without } = await createApplication("private");
+    for (const [own, code] of [
+      [`${root.key.slice(0, -1)}!`, "unauthenticated"],
+      [without, "permission_denied"],
+    ] as const) {
+      const guard = createGuard({ url: server.url, key: own });
+      const refusal = await guard.ready().catch(problemOf);
+      expect(refusal).toMatchObject({ code });
+      await guard.close();
+    }
   });
 
   it("applies restrictions of a key and their changes", async () => {

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { Code } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { createLatchkeyClient, type LatchkeyNodeClient } from "../../src/client/create-guard.js";
 import type { Decision } from "../../src/client/decision.js";
@@ -77,6 +78,19 @@ describe("a process with a guard", () => {
       const decisions = [await guard.next(), await guard.next()];
       expect(decisions.map(({ allowed }) => allowed)).toEqual([false, false]);
     }
+  });
+
+  const startWaiting = (url: string, key: string) =>
+    start(scriptCommand("test/client/guard-ready-child.ts", url, key));
+
+  it("exits with the error if it waits for a guard whose key is refused", async () => {
+    const child = startWaiting(server.url, "lk_prv_unknown");
+    await expect(child.line(1)).rejects.toThrow("exited with 1");
+  });
+
+  it("stays alive while it waits for a guard and the service is unreachable", async () => {
+    const child = startWaiting("http://127.0.0.1:1", rootKey);
+    expect(await child.line(2)).toBe(Code.Unavailable);
   });
 
   it("exits when the guard is closed, also during checks", async () => {

@@ -564,6 +564,12 @@ describe("a guard", () => {
     expect(decision).toMatchObject({ source: "cache" });
   });
 
+  it.each(["", undefined])("throws at once without a key of its own: %p", (key) => {
+    expect(() => createGuard({ url: "http://127.0.0.1:1", key })).toThrow(
+      "The option key is empty",
+    );
+  });
+
   it.each([
     { maxStaleness: Number.NaN },
     { maxStaleness: Number.POSITIVE_INFINITY },

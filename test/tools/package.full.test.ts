@@ -130,7 +130,7 @@ const program = `
   import { createLatchkeyClient, problemOf } from "latchkey/client";
   import { type Application, ApplicationService } from "latchkey/proto";
 
-  const latchkey = createLatchkeyClient({ url: "http://localhost:8080", key: "" });
+  const latchkey = createLatchkeyClient({ url: "http://localhost:8080", key: "a key" });
   export async function first(): Promise<Application | undefined> {
     const { data } = await latchkey.applications.listApplications({ size: 1 });
     return data[0];

@@ -10,8 +10,14 @@ import {
 } from "./call.js";
 
 const quote = (text: string) => JSON.stringify(text);
-const quoteKey = (key: string | undefined) =>
-  key === undefined ? 'process.env.SVC_API_KEY ?? ""' : quote(key);
+
+/** The lines that read a variable, without which the program cannot go on. */
+const readVariable = (constant: string, variable: string, value: string) => [
+  `const ${constant} = process.env.${variable};`,
+  `if (!${constant}) {`,
+  `  throw new Error("Set ${variable} to ${value}.");`,
+  "}",
+];
 
 const values: Literals = {
   literal: JSON.stringify,
@@ -25,16 +31,21 @@ export function typeScriptCall(call: SampleCall): string {
   const { method, body, form } = call;
   // URLSearchParams sets the content type.
   const headers = headersOf({ ...call, form: undefined });
+  const readsKey = headers.some(([, value]) => value === undefined);
   const options = [
     ...(method === "GET" ? [] : [`  method: ${quote(method)},`]),
     ...(headers.length === 0 ? [] : ["  headers: {"]),
-    ...headers.map(([name, value]) => `    ${propertyName(name)}: ${quoteKey(value)},`),
+    ...headers.map(
+      ([name, value]) =>
+        `    ${propertyName(name)}: ${value === undefined ? "key" : quote(value)},`,
+    ),
     ...(headers.length === 0 ? [] : ["  },"]),
     ...(body === undefined ? [] : [`  body: JSON.stringify(${printValue(body, values, "  ")}),`]),
     ...(form ? [`  body: new URLSearchParams(${printValue(form, values, "  ")}),`] : []),
   ];
   const url = quote(urlOf(call));
   return joinLines(
+    ...(readsKey ? readVariable("key", "SVC_API_KEY", "your key") : []),
     `const response = await fetch(${url}${options.length === 0 ? ");" : ", {"}`,
     ...options,
     options.length > 0 && "});",
@@ -53,14 +64,14 @@ export function typeScriptGuard({ origin, key, keyHeader, permission }: SampleCh
     "",
     "const guard = createGuard({",
     `  url: ${quote(origin)},`,
-    `  key: ${quoteKey(key)},`,
+    `  key: ${key === undefined ? "process.env.SVC_API_KEY" : quote(key)},`,
     keyHeader !== undefined &&
       keyHeader !== defaultKeyHeader &&
       `  keyHeader: ${quote(keyHeader)},`,
     "});",
     "",
     "// The key that a caller sent to your service.",
-    'const callerKey = process.env.CALLER_KEY ?? "";',
+    ...readVariable("callerKey", "CALLER_KEY", "the key of a caller"),
     "const { allowed, reason } = await guard.check(",
     "  callerKey,",
     `  ${quote(permission)},`,
