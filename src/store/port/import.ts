@@ -133,7 +133,8 @@ function contentWithoutUses(record: ApplicationFields): Content {
 /**
  * Merges an imported application into the stored one. The file wins, except
  * that revoked access is not restored: for every field that decides whether a
- * credential is valid, the stricter value is used.
+ * credential is valid, the stricter value is used. Grants and restrictions are
+ * those of the side that was changed last.
  */
 export function mergeApplication(
   stored: ApplicationRecord | undefined,
@@ -143,9 +144,14 @@ export function mergeApplication(
   if (!stored) {
     return fields;
   }
-  const { modifiedBy, modifiedAt } = lastChangeOf(stored) > lastChangeOf(record) ? stored : record;
+  const newer = lastChangeOf(stored) > lastChangeOf(record) ? stored : record;
+  const { permissions, rules, allowedOrigins, allowedCidrs, modifiedBy, modifiedAt } = newer;
   return {
     ...fields,
+    permissions,
+    rules,
+    allowedOrigins,
+    allowedCidrs,
     keys: mergeKeys(stored, record),
     disabled: record.disabled || stored.disabled,
     sessionEpoch: Math.max(record.sessionEpoch, stored.sessionEpoch),

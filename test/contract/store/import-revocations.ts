@@ -18,6 +18,7 @@ import {
   createWithSession,
   hour,
   must,
+  rule,
 } from "./fixtures.js";
 import type { Subject } from "./subject.js";
 import { anImportedSession, exportAll, importAll } from "./transfer-fixtures.js";
@@ -137,6 +138,31 @@ export function describeImportRevocations(subject: () => Subject): void {
         expect(await importApplication({ ...before, name })).toBe("replaced");
         expect(await getKeyIds(before)).toEqual(created.keys.map((key) => key.id));
       }
+    });
+
+    it("keeps newer grants and restrictions, and uses those of a newer export", async () => {
+      const { store } = subject();
+      const wide = { permissions: ["token:read", "token:use"], rules: [rule] };
+      const before = await createExported(wide);
+      const narrow = {
+        permissions: ["token:read"],
+        rules: [],
+        allowedOrigins: ["https://a.example"],
+        allowedCidrs: ["10.0.0.0/8"],
+      };
+      const changed = await change(before, narrow);
+      expect(await importApplication(before)).toBe("not_restored");
+      expect(await store.applications.find(before.id)).toEqual(changed);
+      expect(await importApplication({ ...before, name: "till" })).toBe("replaced");
+      expect(await store.applications.find(before.id)).toMatchObject({ name: "till", ...narrow });
+
+      const modifiedAt = must(changed.modifiedAt) + 1;
+      expect(await importApplication({ ...before, modifiedAt })).toBe("replaced");
+      expect(await store.applications.find(before.id)).toMatchObject({
+        ...wide,
+        allowedOrigins: [],
+        allowedCidrs: [],
+      });
     });
 
     it("uses the earlier expiry of a key", async () => {
