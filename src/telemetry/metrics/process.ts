@@ -22,7 +22,7 @@ export function addCacheMetrics(registry: Registry): void {
 
 /** The sampling interval in milliseconds. */
 const resolution = 20;
-const quantiles = [0.5, 0.99, 1];
+const percentiles = [50, 99, 100];
 
 /** The length of a measuring period in milliseconds. */
 const period = 15_000;
@@ -30,7 +30,7 @@ const period = 15_000;
 /** How many completed periods are reported. */
 const reportedPeriods = 4;
 
-/** The lag at each quantile. */
+/** The lag at each percentile. */
 type Lags = readonly number[];
 
 /**
@@ -49,14 +49,15 @@ export function watchEventLoopLag(registry: Registry): () => void {
 
   new Gauge({
     name: "latchkey_event_loop_lag_seconds",
-    help: "Event loop lag by quantile: the worst 15 seconds of the last minute, and the worst of all workers.",
-    labelNames: ["quantile"],
+    help: "Event loop lag by percentile: the worst 15 seconds of the last minute, and the worst of all workers.",
+    // Not `quantile`: that label is reserved for summaries.
+    labelNames: ["percentile"],
     registers: [registry],
     aggregator: "max",
     collect() {
       const reported = [...completed, readLags(delays)];
-      for (const [index, quantile] of quantiles.entries()) {
-        this.set({ quantile }, Math.max(...reported.map((lags) => lags[index] as number)));
+      for (const [index, percentile] of percentiles.entries()) {
+        this.set({ percentile }, Math.max(...reported.map((lags) => lags[index] as number)));
       }
     },
   });
@@ -68,12 +69,12 @@ export function watchEventLoopLag(registry: Registry): () => void {
 }
 
 function readLags(delays: IntervalHistogram): Lags {
-  return quantiles.map((quantile) => readLag(delays, quantile));
+  return percentiles.map((percentile) => readLag(delays, percentile));
 }
 
 /** The histogram measures the time between two samples; the lag is the excess over the resolution. */
-function readLag(delays: IntervalHistogram, quantile: number): number {
-  const between = delays.count === 0 ? 0 : delays.percentile(quantile * 100) / 1e6;
+function readLag(delays: IntervalHistogram, percentile: number): number {
+  const between = delays.count === 0 ? 0 : delays.percentile(percentile) / 1e6;
   return Math.max(0, between - resolution) / 1_000;
 }
 
@@ -107,10 +108,11 @@ export function processMetrics(): Registry {
 
 function createProcessRegistry(): Registry {
   const register = new Registry();
-  // Replaced by latchkey_event_loop_lag_seconds, which measures from the start and across workers.
   collectDefaultMetrics({ register, eventLoopMonitoringPrecision: 60_000 });
   for (const { name } of register.getMetricsAsArray()) {
-    if (name.startsWith("nodejs_eventloop_lag")) {
+    // latchkey_event_loop_lag_seconds measures from the start and across workers. The other
+    // gauges have the suffix of counters.
+    if (/^nodejs_(eventloop_lag|active_.*_total$)/.test(name)) {
       register.removeSingleMetric(name);
     }
   }

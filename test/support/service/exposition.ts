@@ -97,6 +97,13 @@ function checkName({ name, labels, value }: Sample, family: { name: string; type
   if (!parts.some((part) => name === `${family.name}${part}`)) {
     throw new Error(`${name} does not belong to ${family.name}`);
   }
+  // As `promtool check metrics` requires.
+  if (family.type !== "counter" && family.name.endsWith("_total")) {
+    throw new Error(`${name} is not a counter`);
+  }
+  if (labels.quantile !== undefined) {
+    throw new Error(`${name} is not a summary`);
+  }
   if (name.endsWith("_bucket") && labels.le === undefined) {
     throw new Error(`${name} has no label le`);
   }

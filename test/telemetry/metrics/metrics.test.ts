@@ -64,6 +64,11 @@ describe("the metrics parser of these tests", () => {
       "decreasing buckets",
     ],
     ["# HELP a Help.\n# TYPE a counter\na 1", "a missing newline at the end"],
+    [
+      '# HELP a Help.\n# TYPE a gauge\na{quantile="1"} 1\n',
+      "a label that is reserved for summaries",
+    ],
+    ["# HELP a_total Help.\n# TYPE a_total gauge\na_total 1\n", "a suffix of counters"],
   ])("refuses %j: %s", (text) => {
     expect(() => parseExposition(text)).toThrow();
   });
@@ -310,7 +315,7 @@ describe("/metrics", () => {
     expect(sum("latchkey_connections_open")).toBeGreaterThan(0);
     expect(sum("process_resident_memory_bytes")).toBeGreaterThan(0);
     const lags = samples.filter(({ name }) => name === "latchkey_event_loop_lag_seconds");
-    expect(lags.map(({ labels }) => labels.quantile)).toEqual(["0.5", "0.99", "1"]);
+    expect(lags.map(({ labels }) => labels.percentile)).toEqual(["50", "99", "100"]);
   });
 
   /** Blocks the event loop for 200 ms. */
@@ -324,7 +329,7 @@ describe("/metrics", () => {
 
   it("reports the event loop lag", async () => {
     const getMaxLag = async () =>
-      (await scrape(server)).sum("latchkey_event_loop_lag_seconds", { quantile: "1" });
+      (await scrape(server)).sum("latchkey_event_loop_lag_seconds", { percentile: "100" });
     await blockEventLoop();
     await until(async () => (await getMaxLag()) >= 0.15);
     // In seconds: at most the run time of this file.
