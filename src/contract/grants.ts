@@ -29,18 +29,27 @@ export interface Restrictions {
   readonly allowedCidrs: readonly string[];
 }
 
-/** Every permission that is granted directly or by a rule, without duplicates. */
-export function heldPermissions({ permissions, rules }: Grants): string[] {
-  const held = new Set(permissions);
-  for (const rule of rules) {
-    for (const permission of rule.permissions) {
-      held.add(permission);
-    }
+const heldSets = new WeakMap<Grants, ReadonlySet<string>>();
+
+/** Every permission that is granted directly or by a rule. There is one set per record. */
+export function permissionSetOf(grants: Grants): ReadonlySet<string> {
+  let held = heldSets.get(grants);
+  if (!held) {
+    held = new Set([grants.permissions, ...grants.rules.map((rule) => rule.permissions)].flat());
+    heldSets.set(grants, held);
   }
-  return [...held];
+  return held;
 }
 
-/** Whether a permission is granted, directly or by a rule. Rules come last because they may be costly to read. */
+/** Every permission that is granted directly or by a rule, without duplicates. */
+export function heldPermissions(grants: Grants): string[] {
+  return [...permissionSetOf(grants)];
+}
+
+/**
+ * Whether a permission is granted, directly or by a rule. Rules come last because they may be costly to read.
+ * To look up many, use {@link permissionSetOf}.
+ */
 export function holds(grants: Grants, permission: string): boolean {
   return (
     grants.permissions.includes(permission) ||

@@ -25,13 +25,40 @@ export function yieldToEventLoop(): Promise<void> {
   });
 }
 
-/** Milliseconds of a long computation per tick. */
+/** Milliseconds of long computations per tick. */
 const sliceMs = 10;
 
-/** Returns a function that returns whether a long computation should yield, because its part took long enough. */
+let sliceTick = -1;
+let sliceEnd = 0;
+
+/**
+ * Returns a function that returns whether a long computation should yield. All
+ * computations of a tick share its time, because many may start in one tick.
+ */
 export function startTimeSlice(): () => boolean {
-  const end = performance.now() + sliceMs;
+  const tick = currentTick();
+  if (tick !== sliceTick) {
+    sliceTick = tick;
+    sliceEnd = performance.now() + sliceMs;
+  }
+  const end = sliceEnd;
   return () => performance.now() >= end;
+}
+
+/** Returns a promise to wait for if a long computation should yield. It rejects if the computation was canceled. */
+export type Pace = () => Promise<void> | undefined;
+
+/** Paces the steps of a long computation. `throwIfCanceled` runs whenever it has yielded. */
+export function createPace(throwIfCanceled: () => void = () => {}): Pace {
+  let shouldYield = startTimeSlice();
+
+  async function resume(): Promise<void> {
+    await yieldToEventLoop();
+    throwIfCanceled();
+    shouldYield = startTimeSlice();
+  }
+
+  return () => (shouldYield() ? resume() : undefined);
 }
 
 function resumeNext(): void {

@@ -4,19 +4,16 @@ import {
 } from "../../../gen/latchkey/v1/access_service_pb.js";
 import type { AuthorizedCall } from "../../auth/caller.js";
 import { Problem } from "../../errors.js";
-import { yieldToEventLoop } from "../../lib/event-loop.js";
+import { createPace, type Pace, yieldToEventLoop } from "../../lib/event-loop.js";
 import { validateMessage } from "../../validation/validate.js";
 import { type RateLimits, throwIfRefused } from "../rate-limits/rate-limits.js";
 import type { CheckResult, Checks } from "./check.js";
 
-/** Checks per tick of the event loop, so that a large batch does not delay other calls. */
-const checksPerTick = 200;
-
-/** Invalid checks per tick. Describing an invalid one takes far longer than accepting a valid one. */
-const invalidChecksPerTick = 30;
+/** Checks whose subjects are read together, which bounds the memory of a batch. */
+const checksPerPart = 200;
 
 interface BatchOptions {
-  readonly checks: Pick<Checks, "evaluateMany">;
+  readonly checks: Pick<Checks, "openBatch">;
   readonly rateLimits: Pick<RateLimits, "createCheckCounter">;
 }
 
@@ -27,7 +24,7 @@ type ToCheck<T> = (item: T) => CheckAccessRequest | Problem;
  * Makes a check for each item and returns the results in order. With `isLast`, makes
  * one after the other, and none after the first result for which it is true. The
  * result of an invalid check is its problem. Each item counts towards the rate limit
- * of the caller. If the limit allows fewer, throws.
+ * of the caller. If the limit allows fewer, throws. A canceled call stops.
  */
 type RunBatch = <T>(
   call: AuthorizedCall,
@@ -39,15 +36,21 @@ type RunBatch = <T>(
 export function createRunBatch({ checks, rateLimits }: BatchOptions): RunBatch {
   return async ({ caller, call }, items, toCheck, isLast) => {
     throwIfRefused(await rateLimits.createCheckCounter(caller, call.peer)(items.length));
+    const pace = createPace(() => {
+      if (call.cancellation.reason) {
+        throw call.cancellation.reason;
+      }
+    });
+    const evaluate = checks.openBatch(caller, pace);
     const results: CheckResult[] = [];
     while (results.length < items.length) {
-      const part = items.slice(results.length, results.length + checksPerTick);
+      const part = items.slice(results.length, results.length + checksPerPart);
       if (results.length > 0) {
         await yieldToEventLoop();
       }
-      const valid = await toValidChecks(part, toCheck);
+      const valid = await toValidChecks(part, toCheck, pace);
       for (const step of isLast ? valid.map((check) => [check]) : [valid]) {
-        const found = await checks.evaluateMany(caller, step);
+        const found = await evaluate(step);
         results.push(...found);
         if (isLast && found.some(isLast)) {
           return results;
@@ -62,17 +65,18 @@ export function createRunBatch({ checks, rateLimits }: BatchOptions): RunBatch {
 async function toValidChecks<T>(
   items: readonly T[],
   toCheck: ToCheck<T>,
+  pace: Pace,
 ): Promise<(CheckAccessRequest | Problem)[]> {
   const valid: (CheckAccessRequest | Problem)[] = [];
-  let invalidCount = 0;
   for (const item of items) {
+    const pause = pace();
+    if (pause) {
+      await pause;
+    }
     const check = toCheck(item);
     const problem =
       check instanceof Problem ? check : validateMessage(CheckAccessRequestSchema, check);
     valid.push(problem ?? check);
-    if (problem && ++invalidCount % invalidChecksPerTick === 0) {
-      await yieldToEventLoop();
-    }
   }
   return valid;
 }

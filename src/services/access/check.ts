@@ -23,12 +23,18 @@ import type { RuleRecord } from "../../contract/grants.js";
 import { isOwnPermission } from "../../contract/methods.js";
 import { invalidRequest, Problem } from "../../errors.js";
 import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
+import type { Pace } from "../../lib/event-loop.js";
 import { hasNoAddress, parsePeerAddress } from "../../lib/networks.js";
 import type { Store } from "../../store/port/store.js";
 import { toTimestamp } from "../../validation/time.js";
 import { ruleId } from "../rules.js";
-import { createGrantCache, type GrantsRecord } from "./grant-cache.js";
-import type { Subject, Subjects } from "./subjects.js";
+import {
+  type CachedGrants,
+  type CachedGrantsOf,
+  createGrantCache,
+  type GrantsRecord,
+} from "./grant-cache.js";
+import { type Subject, type Subjects, type SubjectsById, subjectIdOf } from "./subjects.js";
 
 /** A complete message, which is encoded without a copy: a batch has many. */
 export type CheckResult = CheckAccessResponse;
@@ -58,15 +64,23 @@ export interface Checks {
    */
   findActive(caller: Caller, request: CheckAccessRequest): MaybePromise<Caller | undefined>;
 
-  /** Evaluates many checks. The result of an invalid check is its problem. */
-  evaluateMany(
-    caller: Caller,
-    requests: readonly (CheckAccessRequest | Problem)[],
-  ): Promise<CheckResult[]>;
+  /**
+   * Opens a batch, whose parts have the same time of check and share their latest
+   * subjects: each is read once, and its grants are compiled once.
+   */
+  openBatch(caller: Caller, pace: Pace): EvaluatePart;
 }
 
+/** Evaluates a part of a batch. The result of an invalid check is its problem. */
+export type EvaluatePart = (
+  requests: readonly (CheckAccessRequest | Problem)[],
+) => Promise<CheckResult[]>;
+
+/** The subjects that the parts of a batch share, which bounds its memory. */
+const maxKnownSubjects = 200;
+
 export function createChecks({ store, subjects }: CheckOptions): Checks {
-  const compiledGrantsOf = createGrantCache();
+  const grantCache = createGrantCache();
   const { findDenial } = createRestrictionCheck();
   const storeClock = createExtrapolatedClock(store);
 
@@ -85,16 +99,20 @@ export function createChecks({ store, subjects }: CheckOptions): Checks {
     return owner.session && owner.session.authorizedAt === undefined ? "not_authorized" : owner;
   }
 
-  function decideFor(subject: Subject, request: CheckAccessRequest): SubjectDecision {
+  function decideFor(
+    subject: Subject,
+    request: CheckAccessRequest,
+    compiledGrantsOf: CachedGrantsOf,
+  ): SubjectDecision {
     const owner = activeOwnerOf(subject, request);
     if (typeof owner === "string") {
       return { allowed: false, reason: owner };
     }
-    const own = decideBy(owner.session ?? owner.application, request);
+    const own = decideBy(owner.session ?? owner.application, request, compiledGrantsOf);
     if (!owner.boundary) {
       return own;
     }
-    const byAuthorizer = decideBy(owner.boundary, request);
+    const byAuthorizer = decideBy(owner.boundary, request, compiledGrantsOf);
     const { decision, limitedBy } = stricterOf(own, byAuthorizer);
     return {
       ...decision,
@@ -109,6 +127,7 @@ export function createChecks({ store, subjects }: CheckOptions): Checks {
   function decideBy(
     record: GrantsRecord,
     { permission, token }: CheckAccessRequest,
+    compiledGrantsOf: CachedGrantsOf,
   ): IdentifiedDecision {
     const grants = compiledGrantsOf(record);
     const decision = decide(grants, permission, token, isOwnPermission(permission));
@@ -129,11 +148,12 @@ export function createChecks({ store, subjects }: CheckOptions): Checks {
     subject: Subject,
     request: CheckAccessRequest,
     checkedAt: Timestamp,
+    compiledGrantsOf = grantCache,
   ): CheckResult {
     const { owner, inactiveReason } = subject;
     // An invalid key is invalid from every origin and address.
     const restrictions = inactiveReason ? undefined : owner?.application;
-    const evaluation = decideFor(subject, request);
+    const evaluation = decideFor(subject, request, compiledGrantsOf);
     const grant = evaluation.allowed ? evaluation : undefined;
     const denial = evaluation.allowed ? undefined : evaluation;
     return {
@@ -185,20 +205,46 @@ export function createChecks({ store, subjects }: CheckOptions): Checks {
     evaluate: (caller, request) =>
       mapMaybePromise(evaluateWithSubject(caller, request), ({ result }) => throwIfProblem(result)),
 
-    async evaluateMany(caller, requests) {
-      const checkedAt = toTimestamp(await storeClock());
-      const valid = requests.flatMap((request) => (request instanceof Problem ? [] : request));
-      const found = await subjects.findMany(caller, valid);
-      let index = 0;
-      return requests.map((request) => {
-        if (request instanceof Problem) {
-          return toInvalid(request, checkedAt);
+    openBatch(caller, pace) {
+      const compiledGrantsOf = createCompiledOnce(grantCache);
+      let checkedAt: Timestamp | undefined;
+      let found: SubjectsById = new Map();
+      return async (requests) => {
+        checkedAt ??= toTimestamp(await storeClock());
+        const valid = requests.flatMap((request) => (request instanceof Problem ? [] : request));
+        const read = await subjects.findMany(caller, valid, { known: found, pace });
+        found = found.size > maxKnownSubjects ? read : new Map([...found, ...read]);
+        const results: CheckResult[] = [];
+        for (const request of requests) {
+          const pause = pace();
+          if (pause) {
+            await pause;
+          }
+          if (request instanceof Problem) {
+            results.push(toInvalid(request, checkedAt));
+          } else {
+            const subject = found.get(subjectIdOf(request)) as Subject;
+            const problem = refuseAddress(subject, request);
+            results.push(
+              problem
+                ? toInvalid(problem, checkedAt)
+                : toResult(subject, request, checkedAt, compiledGrantsOf),
+            );
+          }
         }
-        const subject = found[index++] as Subject;
-        const problem = refuseAddress(subject, request);
-        return problem ? toInvalid(problem, checkedAt) : toResult(subject, request, checkedAt);
-      });
+        return results;
+      };
     },
+  };
+}
+
+/** Compiles the grants of a record once as long as the record is in use, even if they are not cached. */
+function createCompiledOnce(compiledGrantsOf: CachedGrantsOf): CachedGrantsOf {
+  const compiled = new WeakMap<GrantsRecord, CachedGrants>();
+  return (record) => {
+    const known = compiled.get(record) ?? compiledGrantsOf(record);
+    compiled.set(record, known);
+    return known;
   };
 }
 

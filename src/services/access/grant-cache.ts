@@ -12,6 +12,9 @@ export interface GrantsRecord extends Grants {
   readonly version: number;
 }
 
+/** Returns the compiled grants of a record. */
+export type CachedGrantsOf = (record: GrantsRecord) => CachedGrants;
+
 interface GrantCacheOptions {
   /** Approximate size of each of the two generations in bytes. */
   readonly generationWeight?: number;
@@ -20,7 +23,7 @@ interface GrantCacheOptions {
 }
 
 /** Compiled grants, with the ids of rules. */
-interface CachedGrants extends CompiledGrants {
+export interface CachedGrants extends CompiledGrants {
   /** The ids of rules that decided, by index. Few rules decide, so they are computed on first use. */
   readonly ruleIds: Map<number, string>;
 }
@@ -29,7 +32,7 @@ interface CachedGrants extends CompiledGrants {
 export function createGrantCache({
   generationWeight = 22 * 1024 * 1024,
   admitEvery = 8,
-}: GrantCacheOptions = {}): (record: GrantsRecord) => CachedGrants {
+}: GrantCacheOptions = {}): CachedGrantsOf {
   const cache = createGenerationalCache<CachedGrants>(
     generationWeight,
     admitEvery,

@@ -10,15 +10,11 @@ import {
 } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { type Caller, callerOf, callOf, expiryOf, grantsOf } from "../../auth/caller.js";
 import type { CursorSealerFactory } from "../../auth/cursor-sealing.js";
-import {
-  type ApplicationType,
-  applicationTypes,
-  heldPermissions,
-  holds,
-} from "../../contract/grants.js";
+import { type ApplicationType, applicationTypes, permissionSetOf } from "../../contract/grants.js";
 import { mayHold, otherPermissions, ownPermissions } from "../../contract/methods.js";
 import type { Problem } from "../../errors.js";
 import { batchPerTick, createConcurrencyWindow, mapConcurrently } from "../../lib/concurrency.js";
+import { createPace } from "../../lib/event-loop.js";
 import type { Store } from "../../store/port/store.js";
 import { toTimestamp } from "../../validation/time.js";
 import { validateMessage } from "../../validation/validate.js";
@@ -67,7 +63,7 @@ export function createAccessHandlers({
       const check = batchPerTick(async (group: readonly (CheckAccessRequest | Problem)[]) => {
         // Started together, so that they share a lookup. Both must succeed.
         const [results] = await Promise.all([
-          checks.evaluateMany(caller, group),
+          checks.openBatch(caller, createPace())(group),
           authorized.reauthorize(),
         ]);
         return results;
@@ -128,8 +124,9 @@ function boundaryOf({
   if (!session || !boundary) {
     return undefined;
   }
-  const granted = heldPermissions(session);
-  const isGranted = (permission: string) => granted.includes(permission);
+  const granted = permissionSetOf(session);
+  const held = permissionSetOf(boundary);
+  const isGranted = (permission: string) => granted.has(permission);
   return {
     ...showGrants({
       permissions: boundary.permissions.filter(isGranted),
@@ -137,7 +134,7 @@ function boundaryOf({
         .map((rule) => ({ ...rule, permissions: rule.permissions.filter(isGranted) }))
         .filter(({ permissions }) => permissions.length > 0),
     }),
-    missingPermissions: granted.filter((permission) => !holds(boundary, permission)),
+    missingPermissions: [...granted].filter((permission) => !held.has(permission)),
   };
 }
 

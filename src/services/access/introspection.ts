@@ -5,8 +5,8 @@ import type {
   IntrospectionService,
   IntrospectResponseSchema,
 } from "../../../gen/latchkey/v1/introspection_service_pb.js";
-import { type Caller, callerHolds, callerOf, expiryOf, grantsOf } from "../../auth/caller.js";
-import { heldPermissions } from "../../contract/grants.js";
+import { type Caller, callerOf, expiryOf, grantsOf } from "../../auth/caller.js";
+import { permissionSetOf } from "../../contract/grants.js";
 import { mapMaybePromise } from "../../lib/async.js";
 import type { Checks } from "./check.js";
 
@@ -30,11 +30,12 @@ export function createIntrospectionHandlers({
 
 /** Describes the owner of an active key. */
 function describe(owner: Caller): MessageInitShape<typeof IntrospectResponseSchema> {
-  const { application, session, key } = owner;
-  const held = heldPermissions(grantsOf(owner));
+  const { application, session, boundary, key } = owner;
+  const limit = boundary && permissionSetOf(boundary);
+  const held = [...permissionSetOf(grantsOf(owner))];
   return {
     active: true,
-    scope: held.filter((permission) => callerHolds(owner, permission)).join(" "),
+    scope: held.filter((permission) => !limit || limit.has(permission)).join(" "),
     clientId: application.id,
     tokenType: "Bearer",
     exp: toSeconds(expiryOf(owner)),

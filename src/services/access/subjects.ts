@@ -12,6 +12,7 @@ import type { Keyring } from "../../auth/keys.js";
 import type { LastUsedTracker } from "../../auth/last-used.js";
 import type { GrantPolicy } from "../../config/settings.js";
 import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
+import type { Pace } from "../../lib/event-loop.js";
 import type { Store } from "../../store/port/store.js";
 
 /** The application or session that a check is about. */
@@ -26,8 +27,33 @@ export interface Subject {
 export interface Subjects {
   find(caller: Caller, request: CheckAccessRequest): MaybePromise<Subject>;
 
-  /** Finds many subjects, in the order of the requests. */
-  findMany(caller: Caller, requests: readonly CheckAccessRequest[]): Promise<readonly Subject[]>;
+  /** Finds the subjects of many checks, each once, by {@link subjectIdOf}. Those in `known` are not read again. */
+  findMany(
+    caller: Caller,
+    requests: readonly CheckAccessRequest[],
+    options: FindManyOptions,
+  ): Promise<SubjectsById>;
+}
+
+export type SubjectsById = ReadonlyMap<string, Subject>;
+
+interface FindManyOptions {
+  readonly known: SubjectsById;
+  readonly pace: Pace;
+}
+
+/** Identifies the subject of a check within a batch. */
+export function subjectIdOf(request: CheckAccessRequest): string {
+  const { key, applicationId, sessionId, externalId } = request;
+  if (key !== "") {
+    return `key ${key}`;
+  }
+  if (sessionId !== undefined) {
+    return `session ${sessionId.toLowerCase()}`;
+  }
+  return applicationId === undefined
+    ? `external ${externalId ?? ""}`
+    : `application ${applicationId.toLowerCase()}`;
 }
 
 interface SubjectOptions {
@@ -81,24 +107,38 @@ export function createSubjects({
             subjectByKey(caller, request.key, owner),
           ),
 
-    async findMany(caller, requests) {
-      const owners = await identifyMany(requests.map(({ key }) => key));
-      const subjects: MaybePromise<Subject>[] = [];
-      try {
-        for (const [index, request] of requests.entries()) {
-          const { key } = request;
-          subjects.push(
-            key === "" ? subjectById(caller, request) : subjectByKey(caller, key, owners[index]),
-          );
+    async findMany(caller, requests, { known, pace }) {
+      const found = new Map<string, MaybePromise<Subject>>();
+      const wanted = new Map<string, CheckAccessRequest>();
+      for (const request of requests) {
+        const id = subjectIdOf(request);
+        const subject = known.get(id);
+        if (subject) {
+          found.set(id, subject);
+        } else {
+          wanted.set(id, request);
         }
-      } catch (reason) {
-        // An unhandled rejection would end the process.
-        await Promise.allSettled(subjects);
-        throw reason;
       }
-      return subjects.some((subject) => subject instanceof Promise)
-        ? Promise.all(subjects)
-        : (subjects as Subject[]);
+      const owners = await identifyMany([...wanted.values()].map(({ key }) => key));
+      let index = 0;
+      for (const [id, request] of wanted) {
+        await pace();
+        const { key } = request;
+        const owner = owners[index++];
+        const subject =
+          key === "" ? subjectById(caller, request) : subjectByKey(caller, key, owner);
+        if (subject instanceof Promise) {
+          // Awaited below. An unhandled rejection before that would end the process.
+          subject.catch(() => {});
+        }
+        found.set(id, subject);
+      }
+      for (const [id, subject] of found) {
+        if (subject instanceof Promise) {
+          found.set(id, await subject);
+        }
+      }
+      return found as SubjectsById;
     },
   };
 }

@@ -1,4 +1,4 @@
-import { startTimeSlice, yieldToEventLoop } from "../../lib/event-loop.js";
+import { createPace, startTimeSlice, yieldToEventLoop } from "../../lib/event-loop.js";
 import { idFromBytes } from "../../lib/uuid.js";
 import {
   type ApplicationFilter,
@@ -275,13 +275,9 @@ export function createListByIds(
       record.tenantId === tenantId &&
       matchesFilter(record, filter, order);
     const found: ListPosition[] = [];
-    let shouldYield = startTimeSlice();
+    const pace = createPace(() => signal?.throwIfAborted());
     for (const id of new Set(ids)) {
-      if (shouldYield()) {
-        await yieldToEventLoop();
-        signal?.throwIfAborted();
-        shouldYield = startTimeSlice();
-      }
+      await pace();
       const record = read(() => records.find(id));
       // Only its position is kept: all records together may be large.
       if (isMatch(record)) {

@@ -1,5 +1,5 @@
 import { BSON, type ClientSession, type Collection, type Document, type Sort } from "mongodb";
-import { startTimeSlice, yieldToEventLoop } from "../../lib/event-loop.js";
+import { createPace } from "../../lib/event-loop.js";
 import {
   type ApplicationFilter,
   type ApplicationPage,
@@ -141,17 +141,13 @@ async function searchApplications(
         ...readOptions,
       },
     );
-    let shouldYield = startTimeSlice();
+    const pace = createPace(() => signal?.throwIfAborted());
     for await (const document of cursor) {
       if (rows++ === scanLimit && lastRead) {
         stoppedAt = listPositionOf(order, lastRead);
         break;
       }
-      if (shouldYield()) {
-        await yieldToEventLoop();
-        signal?.throwIfAborted();
-        shouldYield = startTimeSlice();
-      }
+      await pace();
       lastRead = toApplication(document);
       if (hasWords(lastRead, words) && matched++ >= skip && !more) {
         more = found.length === size || !budget.tryAdd(document.size);
