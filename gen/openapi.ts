@@ -4828,7 +4828,7 @@ export const openapi = {
           "Events"
         ],
         "summary": "Lists the events of the tenant, newest first",
-        "description": "The operator sets the retention.\n\nTo get the next page, pass `pagination.next` of the response as `start`. A page may hold fewer events than requested, or none, although more follow: if the events are large, or if few of the newest 10,000 match. Continue until `next` is absent.\n\nRequires the permission `event:read`, which only private applications, management applications, and sessions can hold.",
+        "description": "The operator sets the retention.\n\nTo get the next page, pass `pagination.next` of the response as `start`. A page may hold fewer events than requested, or none, although more follow: if the events are large, or if few of the newest 10,000 match. Continue until `next` is absent. The filters `principal`, `target` and `actor` find their events without reading others.\n\nRequires the permission `event:read`, which only private applications, management applications, and sessions can hold.",
         "x-access": "Requires the permission `event:read`, which only private applications, management applications, and sessions can hold.",
         "x-required-permission": "event:read",
         "x-callers": [
@@ -4867,35 +4867,41 @@ export const openapi = {
             "name": "kind",
             "in": "query",
             "required": false,
-            "description": "Only events of this kind.",
+            "description": "Only events of these kinds.",
+            "style": "form",
+            "explode": true,
             "schema": {
-              "type": "string",
-              "enum": [
-                "application.created",
-                "application.updated",
-                "application.disabled",
-                "application.enabled",
-                "application.deleted",
-                "application.sessions_revoked",
-                "application.imported",
-                "application.expiring",
-                "application.expired",
-                "last_manager.expiring",
-                "last_manager.expired",
-                "key.regenerated",
-                "key.deleted",
-                "key.revoked",
-                "key.reported",
-                "key.expiring",
-                "key.expired",
-                "session.authorized",
-                "session.imported",
-                "session.deleted",
-                "access.denied"
-              ],
-              "examples": [
-                "application.updated"
-              ]
+              "type": "array",
+              "maxItems": 50,
+              "items": {
+                "type": "string",
+                "enum": [
+                  "application.created",
+                  "application.updated",
+                  "application.disabled",
+                  "application.enabled",
+                  "application.deleted",
+                  "application.sessions_revoked",
+                  "application.imported",
+                  "application.expiring",
+                  "application.expired",
+                  "last_manager.expiring",
+                  "last_manager.expired",
+                  "key.regenerated",
+                  "key.deleted",
+                  "key.revoked",
+                  "key.reported",
+                  "key.expiring",
+                  "key.expired",
+                  "session.authorized",
+                  "session.imported",
+                  "session.deleted",
+                  "access.denied"
+                ],
+                "examples": [
+                  "application.updated"
+                ]
+              }
             }
           },
           {
@@ -4961,6 +4967,75 @@ export const openapi = {
               "type": "boolean",
               "examples": [
                 true
+              ]
+            }
+          },
+          {
+            "name": "principal",
+            "in": "query",
+            "required": false,
+            "description": "Only events whose target or actor is the application, session or key with this id: all that concerns it.",
+            "schema": {
+              "type": "string",
+              "format": "uuid",
+              "examples": [
+                "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
+              ]
+            }
+          },
+          {
+            "name": "request_id",
+            "in": "query",
+            "required": false,
+            "description": "Only the events of the request with this id. A refusal of the same kind as an earlier one within seconds is counted in the event of the earlier request.",
+            "schema": {
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 64,
+              "examples": [
+                "b7c1f0e2-4a5d-4c3b-9e8f-1a2b3c4d5e6f"
+              ]
+            }
+          },
+          {
+            "name": "address",
+            "in": "query",
+            "required": false,
+            "description": "Only events of calls from this client address.",
+            "schema": {
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 100,
+              "examples": [
+                "203.0.113.7"
+              ]
+            }
+          },
+          {
+            "name": "method",
+            "in": "query",
+            "required": false,
+            "description": "Only events of calls of this method, such as `UpdateApplication`, with or without the name of its service.",
+            "schema": {
+              "type": "string",
+              "maxLength": 200,
+              "pattern": "^([A-Za-z0-9_.]+/)?[A-Za-z0-9_]+$",
+              "examples": [
+                "UpdateApplication"
+              ]
+            }
+          },
+          {
+            "name": "reason",
+            "in": "query",
+            "required": false,
+            "description": "Only denials with this reason.",
+            "schema": {
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 100,
+              "examples": [
+                "permission_denied"
               ]
             }
           }
@@ -5121,6 +5196,208 @@ export const openapi = {
                 }
               }
             }
+          },
+          "414": {
+            "$ref": "#/components/responses/UrlTooLong"
+          },
+          "429": {
+            "$ref": "#/components/responses/RateLimited"
+          },
+          "431": {
+            "$ref": "#/components/responses/HeadersTooLarge"
+          },
+          "500": {
+            "$ref": "#/components/responses/Internal"
+          },
+          "503": {
+            "$ref": "#/components/responses/StoreUnavailable"
+          },
+          "504": {
+            "$ref": "#/components/responses/DeadlineExceeded"
+          }
+        }
+      }
+    },
+    "/events/{id}": {
+      "get": {
+        "operationId": "getEvent",
+        "tags": [
+          "Events"
+        ],
+        "summary": "Returns an event",
+        "description": "Requires the permission `event:read`, which only private applications, management applications, and sessions can hold.",
+        "x-access": "Requires the permission `event:read`, which only private applications, management applications, and sessions can hold.",
+        "x-required-permission": "event:read",
+        "x-callers": [
+          "private",
+          "management",
+          "session"
+        ],
+        "parameters": [
+          {
+            "name": "id",
+            "in": "path",
+            "required": true,
+            "description": "The id of the event.",
+            "schema": {
+              "type": "string",
+              "format": "uuid",
+              "examples": [
+                "0198c8a6-1b2c-7d3e-8f40-5a6b7c8d9e0f"
+              ]
+            },
+            "example": "0198c8a6-1b2c-7d3e-8f40-5a6b7c8d9e0f"
+          }
+        ],
+        "responses": {
+          "200": {
+            "description": "An entry of the audit log.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              },
+              "RateLimit-Policy": {
+                "$ref": "#/components/headers/RateLimit-Policy"
+              },
+              "RateLimit": {
+                "$ref": "#/components/headers/RateLimit"
+              }
+            },
+            "content": {
+              "application/json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Event"
+                },
+                "example": {
+                  "id": "0198c8a6-1b2c-7d3e-8f40-5a6b7c8d9e0f",
+                  "kind": "application.updated",
+                  "at": "2027-01-02T00:00:00.000Z",
+                  "outcome": "success",
+                  "actor": {
+                    "application_id": "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b",
+                    "name": "Platform team"
+                  },
+                  "target": {
+                    "application_id": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
+                    "name": "Web shop"
+                  },
+                  "before": {
+                    "name": "Web shop",
+                    "permissions": [
+                      "token:create"
+                    ],
+                    "rules": [],
+                    "status": "enabled",
+                    "allowed_origins": [
+                      "https://shop.example.com"
+                    ],
+                    "allowed_cidrs": [],
+                    "metadata": {}
+                  },
+                  "after": {
+                    "name": "Web shop",
+                    "permissions": [
+                      "token:create",
+                      "token:read"
+                    ],
+                    "rules": [],
+                    "status": "enabled",
+                    "allowed_origins": [
+                      "https://shop.example.com"
+                    ],
+                    "allowed_cidrs": [],
+                    "metadata": {}
+                  },
+                  "method": "latchkey.v1.ApplicationService/UpdateApplication",
+                  "request_id": "b7c1f0e2-4a5d-4c3b-9e8f-1a2b3c4d5e6f",
+                  "address": "203.0.113.7"
+                }
+              }
+            }
+          },
+          "400": {
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "example": {
+                  "type": "/docs/errors/invalid_request",
+                  "title": "Invalid request",
+                  "status": 400,
+                  "detail": "id: must be a valid UUID",
+                  "code": "invalid_request",
+                  "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                  "errors": {
+                    "id": [
+                      "must be a valid UUID"
+                    ]
+                  }
+                }
+              }
+            }
+          },
+          "401": {
+            "$ref": "#/components/responses/Unauthenticated"
+          },
+          "403": {
+            "description": "`permission_denied`: The permission is missing, the type of key is wrong, the session is not authorized, or the caller grants or administers more than it holds. `origin_not_allowed`: The key may not be used from this web origin, or without one. `address_not_allowed`: The key may not be used from this network address.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "permission_denied": {
+                    "summary": "Permission denied",
+                    "value": {
+                      "type": "/docs/errors/permission_denied",
+                      "title": "Permission denied",
+                      "status": 403,
+                      "detail": "This method requires the permission event:read, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
+                      "code": "permission_denied",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "origin_not_allowed": {
+                    "summary": "Origin not allowed",
+                    "value": {
+                      "type": "/docs/errors/origin_not_allowed",
+                      "title": "Origin not allowed",
+                      "status": 403,
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
+                      "code": "origin_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "address_not_allowed": {
+                    "summary": "Address not allowed",
+                    "value": {
+                      "type": "/docs/errors/address_not_allowed",
+                      "title": "Address not allowed",
+                      "status": 403,
+                      "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
+                      "code": "address_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
+          },
+          "404": {
+            "$ref": "#/components/responses/EventNotFound"
           },
           "414": {
             "$ref": "#/components/responses/UrlTooLong"
@@ -8428,6 +8705,29 @@ export const openapi = {
               "status": 409,
               "detail": "This is the last enabled application of the tenant that holds application:create and application:update, so it cannot be disabled, deleted or lose either permission. First create or enable another application that holds both.",
               "code": "last_manager",
+              "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+            }
+          }
+        }
+      },
+      "EventNotFound": {
+        "description": "No such event in the caller's tenant.",
+        "headers": {
+          "X-Request-Id": {
+            "$ref": "#/components/headers/X-Request-Id"
+          }
+        },
+        "content": {
+          "application/problem+json": {
+            "schema": {
+              "$ref": "#/components/schemas/Problem"
+            },
+            "example": {
+              "type": "/docs/errors/event_not_found",
+              "title": "Event not found",
+              "status": 404,
+              "detail": "No event 0198c8a6-1b2c-7d3e-8f40-5a6b7c8d9e0f in the tenant of your key. It may be older than the retention of events.",
+              "code": "event_not_found",
               "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
             }
           }

@@ -325,6 +325,13 @@ export function sessionNotFound(id: string): Problem {
   );
 }
 
+export function eventNotFound(id: string): Problem {
+  return new Problem(
+    "event_not_found",
+    `No event ${id} in the tenant of your key. It may be older than the retention of events.`,
+  );
+}
+
 export function nonceNotFound(): Problem {
   return new Problem(
     "nonce_not_found",

@@ -9,7 +9,10 @@ export const exitCodes = {
   usage: { code: 2, description: "Invalid command line or request." },
   denied: { code: 3, description: "`check`: denied." },
   unauthorized: { code: 4, description: "The key is missing, invalid or lacks permission." },
-  notFound: { code: 5, description: "Application, session, key, nonce or profile not found." },
+  notFound: {
+    code: 5,
+    description: "Application, session, event, key, nonce or profile not found.",
+  },
   conflict: {
     code: 6,
     description: "Conflict: changed meanwhile, already used, or already exists.",

@@ -21,9 +21,17 @@ import {
 import { toCommandError } from "./call-errors.js";
 import { type ClientContext, type ClientFlags, withClient } from "./client.js";
 import { CommandError, latchkey } from "./errors.js";
+import { showEvent } from "./event-details.js";
 import { type ListFlags, readPages, showList } from "./list.js";
 import { parsePastTime } from "./option-values.js";
-import { addExample, choice, withConnection, withLimit, withListAction } from "./options.js";
+import {
+  addExample,
+  choice,
+  repeatable,
+  withConnection,
+  withLimit,
+  withListAction,
+} from "./options.js";
 import { formatUtcTime } from "./output.js";
 import { type Column, formatTable, layoutTable } from "./table.js";
 
@@ -33,33 +41,49 @@ export function addEventCommands(program: Command): void {
   const events = program
     .command("events")
     .summary("list changes and denied requests, or follow them")
-    .description("list changes and denied requests, newest first, or follow them")
+    .description(
+      "list changes and denied requests, newest first, or follow them, or show one by its id",
+    )
     .option("-f, --follow", "show new events until Ctrl-C; with --json one object per line")
+    .option("--principal <principal>", `only events about or caused by this ${principalNaming}`)
     .option("--target <target>", `only events about this ${principalNaming}`)
     .option("--actor <actor>", `only events caused by this ${principalNaming}`)
     .addOption(
-      choice(
-        "--kind <kind>",
-        "only events of this kind",
-        choicesOf(ListEventsRequestSchema.field.kind),
+      repeatable(
+        choice(
+          "--kind <kind>",
+          "only events of this kind; may be repeated",
+          choicesOf(ListEventsRequestSchema.field.kind),
+        ),
       ),
     )
+    .option("--request-id <id>", "only the events of this request, as its error names it")
+    .option("--address <address>", "only calls from this client address")
+    .option("--method <method>", "only calls of this method, for example UpdateApplication")
+    .option("--reason <reason>", "only denials with this reason, for example permission_denied")
     .option("--since <time>", "only events since this time; 1h means one hour ago", parsePastTime)
     .option("--until <time>", "only events before this time; 1h means one hour ago", parsePastTime);
-  withListAction(events, showEvents);
+  withListAction(events, showEvents, showEvent);
   addExample(
     withConnection(withLimit(events)),
     "latchkey events --since 1h --kind access.denied",
-    "latchkey events --target 'Web shop'",
+    "latchkey events --principal 'Web shop'",
+    "latchkey events --request-id b7c1f0e2-4a5d-4c3b-9e8f-1a2b3c4d5e6f",
+    "latchkey events 0198c8a6-1b2c-7d3e-8f40-5a6b7c8d9e0f",
     "latchkey events --follow --json | jq .kind",
   );
 }
 
 interface EventFlags extends ClientFlags, ListFlags {
   readonly follow?: boolean;
+  readonly principal?: string;
   readonly target?: string;
   readonly actor?: string;
-  readonly kind?: string;
+  readonly kind?: string[];
+  readonly requestId?: string;
+  readonly address?: string;
+  readonly method?: string;
+  readonly reason?: string;
   readonly since?: Date;
   readonly until?: Date;
 }
@@ -69,9 +93,10 @@ async function showEvents(flags: EventFlags): Promise<void> {
     throw new CommandError("--follow cannot be combined with --until.", "usage");
   }
   await withClient(flags, async (context) => {
-    const { target, actor } = flags;
+    const { principal, target, actor } = flags;
     const resolved = {
       ...flags,
+      ...(principal && { principal: await findApplicationId(context, principal) }),
       ...(target && { target: await findApplicationId(context, target) }),
       ...(actor && { actor: await findApplicationId(context, actor) }),
     };
@@ -108,8 +133,18 @@ function readEvents(flags: EventFlags, { client, call }: ClientContext) {
 }
 
 /** The filters that lists and watches share. */
-function eventFilter({ target, actor, kind }: EventFlags) {
-  return { ...(target && { target }), ...(actor && { actor }), ...(kind && { kind }) };
+function eventFilter(flags: EventFlags) {
+  const { principal, target, actor, kind, requestId, address, method, reason } = flags;
+  return {
+    ...(principal && { principal }),
+    ...(target && { target }),
+    ...(actor && { actor }),
+    ...(kind && { kind }),
+    ...(requestId && { requestId }),
+    ...(address && { address }),
+    ...(method && { method }),
+    ...(reason && { reason }),
+  };
 }
 
 /** With --follow, the rows are not known in advance, but the columns must fit 80 characters. */

@@ -1,5 +1,6 @@
 import { styleText } from "node:util";
 import { Argument, Command, type HelpConfiguration, Option } from "commander";
+import { isId } from "../lib/uuid-text.js";
 import {
   parseHeaderName,
   parseServiceUrl,
@@ -21,15 +22,22 @@ export function fileArgument(name: string, description: string): Argument {
   return argument;
 }
 
-/** Runs a command that lists. It accepts `ls` or `list`, as a group of commands does. */
+/**
+ * Runs a command that lists. It accepts `ls` or `list`, as a group of commands does. With `show`,
+ * an id shows one item.
+ */
 export function withListAction<Flags>(
   command: Command,
   run: (flags: Flags) => Promise<void>,
+  show?: (id: string, flags: Flags) => Promise<void>,
 ): Command {
   return command
     .argument("[ls]")
-    .usage("[options]")
+    .usage(show ? "[id] [options]" : "[options]")
     .action((word: string | undefined, flags: Flags) => {
+      if (show && word !== undefined && isId(word)) {
+        return show(word, flags);
+      }
       if (word !== undefined && !listWords.includes(word)) {
         refuseWord(command, word);
       }
@@ -154,6 +162,15 @@ export function connectionFlags(): string[] {
 /** An option with a fixed set of values. */
 export function choice(flags: string, description: string, values: readonly string[]): Option {
   return new Option(flags, description).choices(values);
+}
+
+/** Collects the values of an option that is given several times. */
+export function repeatable(option: Option): Option {
+  const { parseArg } = option;
+  return option.argParser<unknown[]>((text, before = []) => [
+    ...before,
+    parseArg ? parseArg(text, undefined) : text,
+  ]);
 }
 
 export function yesOption(): Option {

@@ -3,9 +3,10 @@ import { field as fieldRules } from "../../gen/buf/validate/validate_pb.js";
 import { memoize } from "../lib/cache.js";
 import type { FieldViolation } from "./problems.js";
 
-/** The allowed values of an enumerated string field. */
+/** The allowed values of an enumerated string field, or of the items of a list. */
 export function choicesOf(field: DescField): readonly string[] {
-  const { type } = getOption(field, fieldRules);
+  const rules = getOption(field, fieldRules);
+  const { type } = (rules.type.case === "repeated" && rules.type.value.items) || rules;
   if (type.case !== "string" || type.value.in.length === 0) {
     throw new Error(`${field.parent.typeName}.${field.name} has no list of allowed values`);
   }

@@ -54,6 +54,11 @@ export const problemCatalogue = {
     grpc: Code.NotFound,
     title: "Session not found",
   },
+  event_not_found: {
+    status: 404,
+    grpc: Code.NotFound,
+    title: "Event not found",
+  },
   nonce_not_found: {
     status: 404,
     grpc: Code.NotFound,

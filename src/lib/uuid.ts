@@ -17,6 +17,11 @@ export function newId(now: number): string {
   return idFromBytes(bytes);
 }
 
+/** The time in a UUID of version 7, in milliseconds. */
+export function timeOfId(id: string): number {
+  return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
+}
+
 /** The 16 bytes of a UUID. */
 export function idToBytes(id: string): Buffer {
   const bytes = Buffer.allocUnsafe(idSize);

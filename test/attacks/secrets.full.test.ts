@@ -67,7 +67,7 @@ async function callEverything(recording: Recording): Promise<void> {
       outputs.push([path, stringify(await send(recording, path))]);
     }
     // Refused calls are written to the audit log asynchronously.
-    const denials = { kind: "access.denied" };
+    const denials = { kind: ["access.denied"] };
     await until(async () => (await grpc.listEvents(root, denials)).data.length > 0);
     outputs.push(["the audit log", stringify(await grpc.listEvents(root))]);
   });

@@ -3,6 +3,7 @@ import { useCleanup } from "../support/cleanup.js";
 import { startHttp1Proxy } from "../support/http/http1-proxy.js";
 import { startProxy } from "../support/http/tcp-proxy.js";
 import { runLatchkey } from "../support/service/run-latchkey.js";
+import { until } from "../support/until.js";
 import { useAdminCli, useBackendAndShop } from "./admin-cli.js";
 
 const admin = useAdminCli();
@@ -78,6 +79,46 @@ describe("events", () => {
     );
     const follow = followAt(service.url, "--target", "Filtered");
     await follow.until(/"kind":"application.created"/);
+  });
+
+  it("are found by request id, address, method, reason, kinds and principal, and shown with all details", async () => {
+    const { id, key } = await runJson([
+      ...["apps", "create", "Refused", "--type", "private", "--permission", "a:b"],
+    ]);
+    const response = await fetch(`${service.url}/events`, {
+      headers: { "svc-api-key": key, "x-request-id": "cli-refused-1" },
+    });
+    expect(response.status).toBe(403);
+    const find = async (...options: readonly string[]) =>
+      (await runJson(["events", ...options])).data as { id: string; kind: string }[];
+    await until(async () => (await find("--request-id", "cli-refused-1")).length > 0);
+    const [denied] = await find("--request-id", "cli-refused-1");
+    expect(denied).toMatchObject({ kind: "access.denied", actor: { application_id: id } });
+    for (const options of [
+      ["--method", "ListEvents", "--reason", "permission_denied"],
+      ["--address", "127.0.0.1", "--kind", "access.denied"],
+      ["--actor", "Refused"],
+    ]) {
+      expect(await find("--principal", "Refused", ...options)).toEqual([denied]);
+    }
+    const both = ["--kind", "access.denied", "--kind", "application.created"];
+    expect(await find("--principal", "Refused", ...both)).toMatchObject([
+      denied,
+      { kind: "application.created" },
+    ]);
+    const eventId = String(denied?.id);
+    expect(await runJson(["events", eventId])).toEqual(denied);
+    const shown = await runAsAdmin(["events", eventId]);
+    expect(shown.stdout).toMatch(/^request id +cli-refused-1$/m);
+    expect(shown.stdout).toMatch(/^actor +Refused +[0-9a-f-]{36}$/m);
+    const updated = ["apps", "update", "Refused", "--description", "for tests"];
+    expect((await runAsAdmin(updated)).code).toBe(0);
+    const [change] = await find("--target", "Refused", "--kind", "application.updated");
+    const shownChange = await runAsAdmin(["events", String(change?.id)]);
+    expect(shownChange.stdout).toMatch(/^description +– → "for tests"$/m);
+    expect(shownChange.stdout).not.toContain("permissions");
+    const missing = await runAsAdmin(["events", id]);
+    expect(missing).toMatchObject({ code: 5, stderr: expect.stringContaining(`No event ${id}`) });
   });
 
   it("are followed after a connection became silent", async () => {

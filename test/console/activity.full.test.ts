@@ -46,7 +46,7 @@ describeInBrowser("console activity page", (browser) => {
     });
     const updated = events().filter({ hasText: "Kiosk was updated by" });
     await updated.getByRole("cell", { name: "Update application" }).waitFor();
-    await updated.getByRole("button").click();
+    await updated.getByRole("link").click();
     const dialog = page.getByRole("dialog", { name: "Application updated" });
     const changes = dialog.getByRole("region", { name: "Changes" });
     await changes.getByText("removedtoken:create").waitFor();
@@ -97,9 +97,119 @@ describeInBrowser("console activity page", (browser) => {
     expect(await denial.textContent()).toContain("Nosy page was denied: List applications");
   });
 
+  /** Toggles kinds in the list of the filter. */
+  async function chooseKinds(...kinds: readonly string[]): Promise<void> {
+    const list = page.getByRole("combobox", { name: "Event", exact: true });
+    await list.click();
+    for (const kind of kinds) {
+      await page.getByRole("option", { name: kind, exact: true }).click();
+    }
+    await list.click();
+    await page.getByRole("option").first().waitFor({ state: "hidden" });
+  }
+
+  it("filters by request, address, method, reason and several kinds", async () => {
+    const { key = "", id } = await fixture.api.createApplication(fixture.root.key, {
+      ...shop,
+      name: "Refused page",
+    });
+    await fetch(`${fixture.server.url}/sessions/${id}`, {
+      headers: { "svc-api-key": key, "x-request-id": "console-refused-1" },
+    });
+    await page.getByText("Refused page was denied: Get session").waitFor();
+    await button(page, "Filter").click();
+    const field = (name: string) => page.getByRole("textbox", { name });
+    await field("Request ID").fill("console-refused-1");
+    await expectEventually(query, "?requestId=console-refused-1");
+    await expectEventually(() => events().count(), 1);
+    await page.getByText("Refused page was denied: Get session").waitFor();
+    await field("Address").fill("nowhere");
+    await page.getByText("Address must be an address such as").waitFor();
+    await field("Address").fill("127.0.0.1");
+    await field("Method").fill("GetSession");
+    await field("Reason").fill("permission_denied");
+    await chooseKinds("Access denied", "Application created");
+    await expectEventually(
+      query,
+      "?kind=access.denied+application.created&requestId=console-refused-1&address=127.0.0.1" +
+        "&method=GetSession&reason=permission_denied",
+    );
+    await expectEventually(() => events().count(), 1);
+    await field("Reason").fill(key);
+    await page.getByText("contains a key, and keys must not be in URLs").waitFor();
+    expect(page.url()).not.toContain("lk_");
+    await field("Reason").fill("");
+    for (const name of ["Request ID", "Address", "Method"]) {
+      await field(name).fill("");
+    }
+    await page.getByRole("combobox", { name: "Target or actor" }).fill(id);
+    await expectEventually(query, `?kind=access.denied+application.created&principal=${id}`);
+    await page.keyboard.press("Escape");
+    await expectEventually(() => events().count(), 2);
+    await button(page, "Clear all").click();
+    await expectEventually(query, "");
+  });
+
+  it("opens an event by its own address, also one that the list does not have", async () => {
+    const { id } = await fixture.api.createApplication(fixture.root.key, {
+      ...shop,
+      name: "Linked shop",
+    });
+    const { data } = await fixture.api.listEvents(fixture.root.key, { target: id });
+    const path = `/console/activity/${data[0]?.id}`;
+    await page.getByText("Linked shop was created by").click();
+    await page.getByRole("dialog", { name: "Application created" }).waitFor();
+    expect(new URL(page.url()).pathname).toBe(path);
+    await button(page, "Close").click();
+    await expectEventually(() => new URL(page.url()).pathname, "/console/activity");
+
+    const tab = await open(`${path.replace("/console", "")}?kind=key.expired`);
+    const dialog = tab.page.getByRole("dialog", { name: "Application created" });
+    await dialog.getByText(String(data[0]?.requestId)).waitFor();
+    expect(await accessibilityViolations(tab.page)).toEqual([]);
+    await dialog.getByRole("button", { name: "Same request" }).click();
+    await dialog.waitFor({ state: "detached" });
+    expect(new URL(tab.page.url()).pathname).toBe("/console/activity");
+    await tab.page.goto(`${fixture.server.url}/console/activity/${id}`);
+    await signIn(tab, fixture.root.key);
+    await tab.page.getByText("There is no event with this ID").waitFor();
+    expect(tab.faults).toEqual([]);
+    await tab.page.close();
+  });
+
+  it("searches older events by itself until it finds enough or is stopped", async () => {
+    let calls = 0;
+    let held = () => {};
+    const isHeld = new Promise<void>((resolve) => {
+      held = resolve;
+    });
+    await page.route("**/latchkey.v1.EventService/ListEvents", async (route) => {
+      calls++;
+      if (calls === 3) {
+        await isHeld;
+      }
+      const { start: _start, ...request } = route.request().postDataJSON();
+      await (calls < 4
+        ? route.fulfill({ json: { pagination: { pageSize: 50, next: `page ${calls}` }, data: [] } })
+        : route.continue({ postData: JSON.stringify(request) }));
+    });
+    await page.goto(`${fixture.server.url}/console/activity?kind=application.created`);
+    await signIn(opened, fixture.root.key);
+    await page.getByText("Searching… 0 events found so far").waitFor();
+    await button(page, "Stop").click();
+    held();
+    await page.getByText("Stopped before the end, 0 events found so far").waitFor();
+    await expectEventually(() => calls, 3);
+    await button(page, "Continue the search").click();
+    await page.getByText("Web shop was created by").waitFor();
+    expect(calls).toBe(4);
+    await page.unroute("**/latchkey.v1.EventService/ListEvents");
+    await button(page, "Clear all").click();
+  });
+
   it("filters by the query string and stays live", async () => {
     await button(page, "Filter").click();
-    await choose(page, "Event", "Application disabled");
+    await chooseKinds("Application disabled");
     await page.getByText("No events match").waitFor();
     await expectEventually(query, "?kind=application.disabled");
     const { id } = await fixture.api.createApplication(fixture.root.key, {
@@ -132,7 +242,7 @@ describeInBrowser("console activity page", (browser) => {
     const name = '=HYPERLINK("https://attacker.example")';
     const { id } = await fixture.api.createApplication(fixture.root.key, { ...shop, name });
     await button(page, "Filter").click();
-    await page.getByRole("combobox", { name: "Target" }).fill(id);
+    await page.getByRole("combobox", { name: "Target", exact: true }).fill(id);
     await expectEventually(() => events().count(), 1);
     await page.getByText("1 event", { exact: true }).waitFor();
     await page.keyboard.press("Escape");
@@ -185,7 +295,7 @@ describeInBrowser("console activity page", (browser) => {
     }
     await expectEventually(() => page.getByText("Busy shop was enabled by").count(), 30);
     await button(page, "Filter").click();
-    await page.getByRole("combobox", { name: "Target" }).fill(id);
+    await page.getByRole("combobox", { name: "Target", exact: true }).fill(id);
     await expectEventually(query, `?target=${id}`);
     await page.keyboard.press("Escape");
     await expectEventually(() => events().count(), 50);

@@ -169,7 +169,7 @@ async function openFilters(page: Page): Promise<void> {
 }
 
 async function openEvent(page: Page): Promise<void> {
-  await page.getByRole("row").nth(1).getByRole("button").click();
+  await page.getByRole("row").nth(1).getByRole("link").click();
   await page.getByRole("dialog").waitFor();
 }
 

@@ -68,11 +68,13 @@ async function createVictim(server: TestServer, api: Api): Promise<FuzzFixtures[
   const { id } = created;
   const { data } = await api.listApplicationKeys(rootKey, { id });
   const { id: sessionId, nonce } = await api.createSession(keyOf(created));
+  const events = await api.listEvents(rootKey, { target: id, size: 1 });
   return {
     applicationId: id,
     key: keyOf(created),
     keyId: data[0]?.id ?? "",
     sessionId,
+    eventId: events.data[0]?.id ?? "",
     nonce,
     rootKey,
     mark,

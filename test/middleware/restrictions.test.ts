@@ -192,7 +192,7 @@ describe("the audit log of a tenant", () => {
   const headers = { "x-forwarded-for": `198.51.100.1, ${clientAddress}` };
 
   async function listEvents(tenantId: string, kind: string) {
-    return (await server.store.events.list({ tenantId, kind, size: 10 })).items;
+    return (await server.store.events.list({ tenantId, kinds: [kind], size: 10 })).items;
   }
 
   it("records the client address of a change behind trusted proxies", async () => {

@@ -62,7 +62,7 @@ function App() {
                   <Route path="/sessions" component={SessionsPage} />
                   <Route path="/sessions/try" component={TrySessionPage} />
                   <Route path="/why" component={AccessCheckPage} />
-                  <Route path="/activity" component={ActivityPage} />
+                  <Route path="/activity/:id?">{({ id }) => <ActivityPage id={id} />}</Route>
                   <Route path="/me" component={MePage} />
                   <Route path={home} component={OverviewPage} />
                   <Route path="/">

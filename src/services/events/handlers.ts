@@ -5,12 +5,15 @@ import {
   CredentialStateSchema,
   EventSchema,
   type EventService,
+  type ListEventsRequest,
   type WatchEventsRequest,
   type WatchEventsResponseSchema,
 } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { callerOf, callOf } from "../../auth/caller.js";
 import type { CursorSealer, CursorSealerFactory } from "../../auth/cursor-sealing.js";
 import { createConverter } from "../../contract/message-converter.js";
+import { eventNotFound, invalidRequest } from "../../errors.js";
+import { formatAddress, parseAddress } from "../../lib/networks.js";
 import {
   type CredentialState,
   type EventFilter,
@@ -67,6 +70,16 @@ export function createEventHandlers({
       };
     },
 
+    async getEvent(request, context) {
+      const { tenantId } = callerOf(context).application;
+      const id = request.id.toLowerCase();
+      const found = await events.find(tenantId, id, context.signal);
+      if (!found) {
+        throw eventNotFound(id);
+      }
+      return toEvent(found);
+    },
+
     watchEvents(request, context) {
       const call = callOf(context);
       const { tenantId } = call.caller.application;
@@ -83,9 +96,30 @@ function readLimit(timestamp: Timestamp | undefined, field: string): number | un
   return timestamp && Math.max(0, fromTimestamp(timestamp, field));
 }
 
-/** The filter of a request, with ids in lower case as stored. */
-function readFilter({ target, actor, kind }: EventFilter): EventFilter {
-  return { target: target?.toLowerCase(), actor: actor?.toLowerCase(), kind };
+/** The filter of a request, with ids in lower case and addresses in canonical form, as stored. */
+function readFilter(request: ListEventsRequest | WatchEventsRequest): EventFilter {
+  const { principal, target, actor, kind, requestId, address, method, reason } = request;
+  return {
+    principal: principal?.toLowerCase(),
+    target: target?.toLowerCase(),
+    actor: actor?.toLowerCase(),
+    kinds: kind.length > 0 ? kind : undefined,
+    requestId,
+    address: address === undefined ? undefined : readAddress(address),
+    method,
+    reason,
+  };
+}
+
+function readAddress(text: string): string {
+  const address = parseAddress(text);
+  if (!address) {
+    throw invalidRequest({
+      field: "address",
+      message: "must be an address such as 203.0.113.7 or 2001:db8::1",
+    });
+  }
+  return formatAddress(address);
 }
 
 interface WatchOptions {

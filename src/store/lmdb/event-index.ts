@@ -51,11 +51,13 @@ export function createEventIndex({ eventIndex: table }: Tables): EventIndex {
     remove: (event, position) => forEachKey(event, position, remove),
 
     numbersBefore(query, position, limit = Number.MAX_SAFE_INTEGER) {
-      const start = keyFor(query, position);
-      // Numbers start at one, so this sorts before all events of its time.
-      const end = keyFor(query, { at: query.since ?? 0, number: 0 });
-      const keys = table.getKeys({ reverse: true, start, exclusiveStart: true, end, limit });
-      return Array.from(keys, numberIn);
+      const keys = rangesOf(query).map((range) => {
+        const start = keyIn(range, position);
+        // Numbers start at one, so this sorts before all events of its time.
+        const end = keyIn(range, { at: query.since ?? 0, number: 0 });
+        return [...table.getKeys({ reverse: true, start, exclusiveStart: true, end, limit })];
+      });
+      return mergeNewest(keys).slice(0, limit).map(numberIn);
     },
 
     numbersAt(tenantId, at) {
@@ -98,15 +100,59 @@ function forEachKey(event: NewEvent, position: EventPosition, visit: (key: Buffe
   }
 }
 
-/** A new key at a position of the most selective index. */
-function keyFor({ tenantId, target, actor }: IndexQuery, position: EventPosition): Buffer {
-  const id = target ?? actor;
-  if (id !== undefined) {
-    const key = newKey(idSize);
-    writeId(id, key, headSize);
-    return writeKey(key, tenantId, target === undefined ? byActor : byTarget, position);
+/** A part of the index: all events of a tenant, or those with an id. */
+interface IndexRange {
+  readonly tenantId: string;
+  readonly tag: number;
+  readonly id?: string;
+}
+
+/** The part of the index that has the fewest candidates. For a principal, the two parts with its id. */
+function rangesOf({ tenantId, principal, target, actor }: IndexQuery): readonly IndexRange[] {
+  if (target !== undefined) {
+    return [{ tenantId, tag: byTarget, id: target }];
   }
-  return writeKey(newKey(0), tenantId, all, position);
+  if (actor !== undefined) {
+    return [{ tenantId, tag: byActor, id: actor }];
+  }
+  return principal === undefined
+    ? [{ tenantId, tag: all }]
+    : [byTarget, byActor].map((tag) => ({ tenantId, tag, id: principal }));
+}
+
+/** A new key at a position in a part of the index. */
+function keyIn({ tenantId, tag, id }: IndexRange, position: EventPosition): Buffer {
+  const key = newKey(id === undefined ? 0 : idSize);
+  if (id !== undefined) {
+    writeId(id, key, headSize);
+  }
+  return writeKey(key, tenantId, tag, position);
+}
+
+/** Merges the keys of one or two parts, newest first. An event in both occurs once. */
+function mergeNewest([first = [], second = []]: readonly (readonly Buffer[])[]): readonly Buffer[] {
+  const merged: Buffer[] = [];
+  let next = 0;
+  for (const key of first) {
+    for (let other = second[next]; other; other = second[next]) {
+      const order = comparePositions(other, key);
+      if (order < 0) {
+        break;
+      }
+      if (order > 0) {
+        merged.push(other);
+      }
+      next++;
+    }
+    merged.push(key);
+  }
+  return [...merged, ...second.slice(next)];
+}
+
+/** Compares two keys that have an id by their positions. */
+function comparePositions(one: Buffer, other: Buffer): number {
+  const start = headSize + idSize;
+  return one.compare(other, start, other.length, start, one.length);
 }
 
 function newKey(subjectSize: number): Buffer {

@@ -59,6 +59,7 @@ export interface LoggedEvent {
   readonly at: number;
   /** In bytes. */
   readonly size: number;
+  id(): string;
   /** Decodes the event, which most readers of the log do not need. */
   event(): EventRecord;
 }
@@ -206,6 +207,7 @@ function openRow(number: number, row: Buffer): LoggedEvent {
     tenantId: eventHeader.tenantId(row),
     at: eventHeader.at(row),
     size: row.length,
+    id: () => eventHeader.id(row),
     event: () => decodeEvent(row),
   };
 }

@@ -1,4 +1,5 @@
 import { yieldToEventLoop } from "../../lib/event-loop.js";
+import { timeOfId } from "../../lib/uuid.js";
 import {
   type EventFilter,
   type EventPage,
@@ -7,6 +8,7 @@ import {
   type EventRecord,
   type EventStore,
   matchesEventFilter,
+  maxClockSkew,
 } from "../port/events.js";
 import { createPageBudget } from "../port/store.js";
 import type { Environment } from "./environment.js";
@@ -39,6 +41,9 @@ export function createEventStore(
 /** Events read per tick of the event loop. */
 const maxEventsPerTick = 200;
 
+/** Events whose id is compared per tick of the event loop. */
+const maxHeadersPerTick = 1_000;
+
 /** Events read for a page. If few of them match, the page is not full. */
 const maxEventsPerPage = 10_000;
 
@@ -59,7 +64,7 @@ function createEventQueries(
   { read }: Environment,
   log: EventLog,
   index: EventIndex,
-): Pick<EventStore, "list" | "count"> {
+): Pick<EventStore, "list" | "count" | "find"> {
   /** Reads up to `limit` candidate events before a position. Fewer if they are large. */
   function readBatch(query: EventRange, start: EventPosition, limit: number): Batch {
     return read(() => {
@@ -130,12 +135,44 @@ function createEventQueries(
     return matches;
   }
 
-  return { list, count };
+  /** An imported event may have an id from another clock, so those around that time are searched. */
+  async function find(
+    tenantId: string,
+    id: string,
+    signal?: AbortSignal,
+  ): Promise<EventRecord | undefined> {
+    const at = timeOfId(id);
+    const exact = read(() => {
+      const number = log.numberOf({ tenantId, at, id });
+      return number === undefined ? undefined : log.find(number)?.event();
+    });
+    let found = exact;
+    const range = { tenantId, since: Math.max(0, at - maxClockSkew) };
+    let position: EventPosition | undefined = { at: at + maxClockSkew, number: 0 };
+    while (!found && position) {
+      const start: EventPosition = position;
+      await yieldToEventLoop();
+      signal?.throwIfAborted();
+      [found, position] = read(() => {
+        const events = index
+          .numbersBefore(range, start, maxHeadersPerTick)
+          .map((number) => log.find(number) as LoggedEvent);
+        const match = events.find((event) => event.id() === id);
+        return [match?.event(), events.length < maxHeadersPerTick ? undefined : events.at(-1)];
+      });
+    }
+    return found;
+  }
+
+  return { list, count, find };
 }
 
 /** Whether the index finds only matches. */
-function isCoveredByIndex({ target, actor, kind }: EventFilter): boolean {
-  return kind === undefined && (target === undefined || actor === undefined);
+function isCoveredByIndex({ principal, target, actor, ...others }: EventFilter): boolean {
+  const ids = [principal, target, actor].filter((id) => id !== undefined);
+  const { kinds, requestId, address, method, reason } = others;
+  const unindexed = [kinds, requestId, address, method, reason];
+  return ids.length <= 1 && unindexed.every((value) => value === undefined);
 }
 
 /** The position after the newest event of a range. */

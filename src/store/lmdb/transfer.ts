@@ -110,8 +110,7 @@ export function createTransfer(parts: TransferParts): TransferStore {
     { tenantId, id }: ApplicationFields | SessionFields,
     replace: boolean,
   ): ImportContext {
-    const hasEvent = (kinds: readonly string[]) =>
-      kinds.some((kind) => events.has({ tenantId, target: id, kind }));
+    const hasEvent = (kinds: readonly string[]) => events.has({ tenantId, target: id, kinds });
     return { replace, now: clock(), hasEvent };
   }
 

@@ -35,6 +35,9 @@ export interface EventStore {
    */
   count(range: EventRange, limit: number, signal?: AbortSignal): Promise<number | undefined>;
 
+  /** Finds an event of a tenant. Aborts like {@link list}. */
+  find(tenantId: string, id: string, signal?: AbortSignal): Promise<EventRecord | undefined>;
+
   /**
    * Follows the events of a tenant from a position or from the first read.
    * Yields a batch at once, then one with each event, and an empty one after
@@ -93,13 +96,19 @@ export function copyEvent(fields: Partial<Plain<EventMessage>>): EventRecord {
   return completeEvent(fields) as EventRecord;
 }
 
-/** All given conditions must match. */
+/** All given conditions must match. The ids are of an application, a session or a key. */
 export interface EventFilter {
-  /** The id of an application, a session or a key. */
+  /** The id of the target or the actor. */
+  readonly principal?: string | undefined;
   readonly target?: string | undefined;
-  /** The id of an application, a session or a key. */
   readonly actor?: string | undefined;
-  readonly kind?: string | undefined;
+  /** Any of these kinds. */
+  readonly kinds?: readonly string[] | undefined;
+  readonly requestId?: string | undefined;
+  readonly address?: string | undefined;
+  /** The full name of a method, or the part after the slash: letters, digits and `_`. */
+  readonly method?: string | undefined;
+  readonly reason?: string | undefined;
 }
 
 /** The events of a tenant that match a filter within a period. */
@@ -134,15 +143,28 @@ export interface EventBatch {
 
 export const maxEventBatch = 100;
 
-export function matchesEventFilter(
-  event: EventRecord,
-  { target, actor, kind }: EventFilter,
-): boolean {
+/**
+ * The time in the id of an event is by the clock of the instance that wrote it.
+ * It may differ from the time of the event by this many milliseconds.
+ */
+export const maxClockSkew = 10 * 60_000;
+
+export function matchesEventFilter(event: EventRecord, filter: EventFilter): boolean {
+  const { principal, target, actor, kinds, requestId, address, method, reason } = filter;
   return (
-    (kind === undefined || event.kind === kind) &&
+    (kinds === undefined || kinds.includes(event.kind)) &&
+    (requestId === undefined || event.requestId === requestId) &&
+    (address === undefined || event.address === address) &&
+    (reason === undefined || event.reason === reason) &&
+    (method === undefined || hasMethod(event, method)) &&
     (target === undefined || hasId(event.target, target)) &&
-    (actor === undefined || hasId(event.actor, actor))
+    (actor === undefined || hasId(event.actor, actor)) &&
+    (principal === undefined || hasId(event.target, principal) || hasId(event.actor, principal))
   );
+}
+
+function hasMethod(event: EventRecord, method: string): boolean {
+  return event.method === method || (event.method?.endsWith(`/${method}`) ?? false);
 }
 
 function hasId(principal: Principal | undefined, id: string): boolean {

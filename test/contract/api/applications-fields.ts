@@ -137,7 +137,7 @@ export function describeApplicationFields(subject: ApiSubject): void {
       await update({ ...after, updateMask: mask("expires_at") });
       const { data } = await api().listEvents(root.key, {
         target: application.id,
-        kind: "application.updated",
+        kind: ["application.updated"],
       });
       expect(data).toHaveLength(1);
       expect(data[0]?.before).toMatchObject({ ...before, expiresAt: application.expiresAt });

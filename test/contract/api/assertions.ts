@@ -15,6 +15,7 @@ const refusals = {
   address_not_allowed: { http: 403, grpc: Code.PermissionDenied },
   application_not_found: { http: 404, grpc: Code.NotFound },
   key_not_found: { http: 404, grpc: Code.NotFound },
+  event_not_found: { http: 404, grpc: Code.NotFound },
   session_not_found: { http: 404, grpc: Code.NotFound },
   too_many_keys: { http: 409, grpc: Code.FailedPrecondition },
   last_manager: { http: 409, grpc: Code.FailedPrecondition },

@@ -1,7 +1,12 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
-import { type Event, ListEventsResponseSchema } from "../../../gen/latchkey/v1/event_service_pb.js";
+import {
+  type Event,
+  EventSchema,
+  ListEventsResponseSchema,
+} from "../../../gen/latchkey/v1/event_service_pb.js";
 import { newId } from "../../../src/lib/uuid.js";
+import { until } from "../../support/until.js";
 import { expectValid } from "./assertions.js";
 import { type ApiSubject, seedTenant, type Tenant, tokenRead } from "./fixtures.js";
 
@@ -50,7 +55,7 @@ export function describeListEvents({ server, api, expectRefused }: ApiSubject): 
 
     it("counts the matching events on request, on the first page", async () => {
       const tenant = await createTenant();
-      const request = { size: 2, kind: "application.created", includeTotal: true };
+      const request = { size: 2, kind: ["application.created"], includeTotal: true };
       const { pagination } = await list(tenant, request);
       expect(pagination).toMatchObject({ totalItems: 3, totalPages: 2 });
       const second = await list(tenant, { ...request, start: pagination?.next });
@@ -99,14 +104,82 @@ export function describeListEvents({ server, api, expectRefused }: ApiSubject): 
       expect(toKinds(byRoot.data)).toEqual(["application.created", "application.created"]);
     });
 
-    it("filters by kind, and combines filters", async () => {
+    it("filters by principal: everything that it did or that was done to it", async () => {
+      const tenant = await createTenant();
+      const { root, backend, shop } = tenant;
+      const { id: sessionId, nonce } = await api().createSession(shop.key);
+      await api().authorizeSession(backend.key, { nonce, ...tokenRead });
+      await api().disableApplication(root.key, backend);
+      const [key] = (await api().listApplicationKeys(root.key, backend)).data;
+      const kinds = async (request: object) => toKinds((await list(tenant, request)).data);
+      const ofBackend = ["application.disabled", "session.authorized", "application.created"];
+      for (const id of [backend.id, backend.id.toUpperCase()]) {
+        expect(await kinds({ principal: id })).toEqual(ofBackend);
+      }
+      expect(await kinds({ principal: key?.id })).toEqual([
+        "session.authorized",
+        "application.created",
+      ]);
+      expect(await kinds({ principal: sessionId })).toEqual(["session.authorized"]);
+      expect(await kinds({ principal: newId(0) })).toEqual([]);
+      const [kind] = ofBackend;
+      expect(await kinds({ principal: backend.id, kind: [kind] })).toEqual([kind]);
+      expect(await kinds({ principal: backend.id, actor: backend.id })).toEqual([
+        "session.authorized",
+      ]);
+      const first = await list(tenant, { principal: backend.id, size: 2, includeTotal: true });
+      expect(first.pagination).toMatchObject({ totalItems: 3, totalPages: 2 });
+      const start = first.pagination?.next;
+      const second = await list(tenant, { principal: backend.id, size: 2, start });
+      expect(toKinds([...first.data, ...second.data])).toEqual(ofBackend);
+    });
+
+    it("filters by request id, address, method and reason of a refused call", async () => {
+      const tenant = await createTenant();
+      const { root, backend, shop } = tenant;
+      await api().disableApplication(root.key, shop);
+      const refused = api().deleteApplication(backend.key, shop);
+      const { requestId } = await expectRefused(refused, "permission_denied");
+      const method = "latchkey.v1.ApplicationService/DeleteApplication";
+      await until(
+        async () => (await list(tenant, { reason: "permission_denied" })).data.length > 0,
+      );
+      const [denied] = (await list(tenant, { kind: ["access.denied"] })).data;
+      for (const request of [
+        { requestId },
+        { method },
+        { method: "DeleteApplication" },
+        { reason: "permission_denied" },
+        { requestId, method, address: "127.0.0.1", principal: backend.id },
+        { kind: ["access.denied", "application.deleted"], address: "::ffff:127.0.0.1" },
+      ]) {
+        expect([request, (await list(tenant, request)).data]).toEqual([request, [denied]]);
+      }
+      for (const request of [
+        { requestId: `${requestId}0` },
+        { address: "127.0.0.2" },
+        { method: "latchkey.v1.SessionService/DeleteApplication" },
+        { reason: "expired" },
+        { requestId, reason: "expired" },
+      ]) {
+        expect([request, (await list(tenant, request)).data]).toEqual([request, []]);
+      }
+      expect(toKinds((await list(tenant, { method: "DisableApplication" })).data)).toEqual([
+        "application.disabled",
+      ]);
+    });
+
+    it("filters by one or several kinds, and combines filters", async () => {
       const tenant = await createTenant();
       const { root, shop, backend } = tenant;
       await api().disableApplication(root.key, shop);
       await api().disableApplication(root.key, backend);
-      const kind = "application.disabled";
-      expect(toKinds((await list(tenant, { kind })).data)).toEqual([kind, kind]);
-      const shopFilter = { kind, target: shop.id };
+      await api().enableApplication(root.key, backend);
+      const [kind, enabled] = ["application.disabled", "application.enabled"];
+      expect(toKinds((await list(tenant, { kind: [kind] })).data)).toEqual([kind, kind]);
+      const several = await list(tenant, { kind: [kind, enabled, "application.deleted"] });
+      expect(toKinds(several.data)).toEqual([enabled, kind, kind]);
+      const shopFilter = { kind: [kind], target: shop.id };
       expect((await list(tenant, shopFilter)).data).toMatchObject([
         { kind, target: { applicationId: shop.id } },
       ]);
@@ -174,13 +247,43 @@ export function describeListEvents({ server, api, expectRefused }: ApiSubject): 
       ["a page of 101", "size", { size: 101 }],
       ["a target that is not an id", "target", { target: "shop" }],
       ["an actor that is not an id", "actor", { actor: "42" }],
-      ["an unknown kind", "kind", { kind: "application.renamed" }],
+      ["an unknown kind", "kind[1]", { kind: ["application.created", "application.renamed"] }],
+      ["a principal that is not an id", "principal", { principal: "shop" }],
+      ["an address that is none", "address", { address: "203.0.113.0/24" }],
+      ["a method that is none", "method", { method: "Update.*" }],
+      ["a request id of 65 characters", "request_id", { requestId: "a".repeat(65) }],
       ["an invented cursor", "start", { start: "AAAA" }],
       ["a cursor of 1,000 characters", "start", { start: "A".repeat(1_000) }],
     ])("refuses %s", async (_case, field, request) => {
       const { key } = await server().createTenant();
       const { errors } = await expectRefused(api().listEvents(key, request), "invalid_request");
       expect(Object.keys(errors)).toEqual([field]);
+    });
+  });
+
+  describe("an event", () => {
+    it("is returned by its id, to callers with event:read", async () => {
+      const tenant = await createTenant();
+      const { root, backend, createApplication } = tenant;
+      const { data } = await list(tenant);
+      const reader = await createApplication("private", { permissions: ["event:read"] });
+      for (const event of data) {
+        for (const id of [event.id, event.id.toUpperCase()]) {
+          const found = await api().getEvent(reader.key, { id });
+          expect(expectValid(EventSchema, found)).toEqual(event);
+        }
+      }
+      const { id = "" } = data[0] ?? {};
+      await expectRefused(api().getEvent(backend.key, { id }), "permission_denied");
+      await expectRefused(api().getEvent(root.key, { id: "shop" }), "invalid_request");
+    });
+
+    it("is not found in another tenant, nor if it does not exist", async () => {
+      const [tenant, other] = [await createTenant(), await createTenant()];
+      const [event] = (await list(other)).data;
+      for (const id of [event?.id ?? "", newId(0), newId(server().clock.now())]) {
+        await expectRefused(api().getEvent(tenant.root.key, { id }), "event_not_found");
+      }
     });
   });
 }

@@ -141,33 +141,40 @@ export function describeWatchEvents({ engine, connect }: WatchSuiteOptions): voi
       }
     });
 
-    it("receives only events of the requested target, actor or kind", async () => {
+    it("receives only events that match the filters", async () => {
       const tenant = await createTenant();
       const { root, shop, backend } = tenant;
       const target = shop.id.toUpperCase();
-      const watchers = [
-        await watch(tenant, { target }),
-        await watch(tenant, { actor: backend.id }),
-        await watch(tenant, { kind: "application.enabled" }),
-        await watch(tenant, { target, actor: root.applicationId, kind: "application.enabled" }),
+      const [enabled, authorized] = ["application.enabled", "session.authorized"];
+      /** Each filter and the events that it selects. */
+      const cases: readonly (readonly [request: object, kinds: readonly string[]])[] = [
+        [{ target }, ["application.disabled", enabled, authorized]],
+        [{ actor: backend.id }, [authorized]],
+        [{ principal: backend.id }, ["application.disabled", enabled, authorized]],
+        [{ principal: backend.id, method: "AuthorizeSession" }, [authorized]],
+        [{ kind: [enabled] }, [enabled, enabled]],
+        [{ kind: [enabled, authorized] }, [enabled, enabled, authorized]],
+        [{ target, actor: root.applicationId, kind: [enabled] }, [enabled]],
+        [
+          { target, address: "::ffff:127.0.0.1", kind: [enabled, authorized] },
+          [enabled, authorized],
+        ],
+        [{ reason: "permission_denied" }, ["access.denied"]],
       ];
+      const watchers = await Promise.all(cases.map(([request]) => watch(tenant, request)));
       await disable(tenant, backend);
       await enable(tenant, backend);
       await disable(tenant, shop);
       await enable(tenant, shop);
       await tenant.openSession(tokenRead);
-      const last = ["session.authorized", "session.authorized", "application.enabled"];
-      const received = await Promise.all(
-        watchers.map(async (watcher, index) =>
-          toKinds((await readUntil(watcher, last[index] ?? "application.enabled")).received),
-        ),
-      );
-      expect(received).toEqual([
-        ["application.disabled", "application.enabled", "session.authorized"],
-        ["session.authorized"],
-        ["application.enabled"],
-        ["application.enabled"],
-      ]);
+      await expectRefused(api.listEvents(shop.key), "permission_denied");
+      for (const [index, [request, kinds]] of cases.entries()) {
+        const received: Event[] = [];
+        while (received.length < kinds.length) {
+          received.push(...(await next(watchers[index] as Reader<WatchEventsResponse>)).events);
+        }
+        expect([request, toKinds(received)]).toEqual([request, kinds]);
+      }
     });
   });
 
@@ -203,7 +210,7 @@ export function describeWatchEvents({ engine, connect }: WatchSuiteOptions): voi
 
     it("may resume from a heartbeat and from an empty message", async () => {
       const tenant = await createTenant();
-      const watcher = await watch(tenant, { heartbeatMs: 50, kind: "key.regenerated" });
+      const watcher = await watch(tenant, { heartbeatMs: 50, kind: ["key.regenerated"] });
       await disable(tenant, tenant.shop);
       const { resumeToken } = await next(watcher);
       watcher.stop();
@@ -300,7 +307,8 @@ export function describeWatchEvents({ engine, connect }: WatchSuiteOptions): voi
       ["a heartbeat that is too long", "heartbeat_ms", { heartbeatMs: 60_001 }],
       ["a target that is not an id", "target", { target: "shop" }],
       ["an actor that is not an id", "actor", { actor: "shop" }],
-      ["an unknown kind", "kind", { kind: "application.renamed" }],
+      ["an unknown kind", "kind[0]", { kind: ["application.renamed"] }],
+      ["an address that is none", "address", { address: "localhost" }],
     ])("refuses %s", async (_case, field, request) => {
       const { root } = await createTenant();
       const { errors } = await expectRefused(open(root.key, request).next(), "invalid_request");

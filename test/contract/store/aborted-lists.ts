@@ -9,7 +9,7 @@ const lists: readonly (readonly [name: string, list: List])[] = [
   [
     "events",
     ({ events }, tenantId, signal) =>
-      events.list({ tenantId, kind: "application.created", size: 1 }, signal),
+      events.list({ tenantId, kinds: ["application.created"], size: 1 }, signal),
   ],
   [
     "applications",
@@ -27,7 +27,7 @@ const lists: readonly (readonly [name: string, list: List])[] = [
   [
     "events that are counted",
     async ({ events }, tenantId, signal) => ({
-      items: [await events.count({ tenantId, kind: "application.created" }, 9, signal)],
+      items: [await events.count({ tenantId, kinds: ["application.created"] }, 9, signal)],
     }),
   ],
   ["sessions", ({ sessions }, tenantId, signal) => sessions.list({ tenantId, size: 1 }, signal)],

@@ -1,11 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
+import { newId } from "../../../src/lib/uuid.js";
 import { isId } from "../../../src/lib/uuid-text.js";
-import type {
-  EventQuery,
-  EventRecord,
-  NewEvent,
-  Principal,
+import {
+  copyEvent,
+  type EventQuery,
+  type EventRecord,
+  type NewEvent,
+  type Principal,
 } from "../../../src/store/port/events.js";
 import type { Store } from "../../../src/store/port/store.js";
 import { useEventFollowers } from "../../support/api/followers.js";
@@ -25,11 +27,17 @@ function requestIds(events: readonly NewEvent[]) {
 function matches(event: EventRecord, query: Omit<EventQuery, "size">): boolean {
   const has = (principal: Principal | undefined, id: string) =>
     [principal?.applicationId, principal?.sessionId, principal?.keyId].includes(id);
+  const hasAny = (principal: string) => has(event.target, principal) || has(event.actor, principal);
   return (
     event.tenantId === query.tenantId &&
+    (query.principal === undefined || hasAny(query.principal)) &&
     (query.target === undefined || has(event.target, query.target)) &&
     (query.actor === undefined || has(event.actor, query.actor)) &&
-    (query.kind === undefined || event.kind === query.kind) &&
+    (query.kinds === undefined || query.kinds.includes(event.kind)) &&
+    (query.requestId === undefined || event.requestId === query.requestId) &&
+    (query.address === undefined || event.address === query.address) &&
+    (query.reason === undefined || event.reason === query.reason) &&
+    (query.method === undefined || event.method === query.method) &&
     (query.since === undefined || event.at >= query.since) &&
     (query.until === undefined || event.at < query.until)
   );
@@ -76,8 +84,9 @@ export function describeEvents(subject: () => Subject): void {
       for (const text of unusualTexts) {
         const state = aState({ permissions: [text], name: text });
         const event = anEvent({ tenantId, kind: text, reason: text, requestId: text });
+        const unusual = { kinds: [text], reason: text, requestId: text, address: text };
         await store.events.add([{ ...event, address: text, before: state }]);
-        const { items } = await store.events.list({ tenantId, kind: text, size: 9 });
+        const { items } = await store.events.list({ tenantId, ...unusual, size: 9 });
         expect(items).toEqual([{ ...event, ...setByStore, address: text, before: state }]);
       }
     });
@@ -102,7 +111,7 @@ export function describeEvents(subject: () => Subject): void {
       expect(await listEvents(other, { tenantId: event.tenantId })).toEqual(items);
     });
 
-    it("are found by target, actor, kind and time, alone and combined", async () => {
+    it("are found by target, actor, kinds and time, alone and combined", async () => {
       const { store, clock } = subject();
       const tenantId = randomUUID();
       const start = clock.now();
@@ -121,20 +130,20 @@ export function describeEvents(subject: () => Subject): void {
       const all = await listEvents(store, { tenantId });
       expect(all).toHaveLength(36);
       expect(await store.events.count({ tenantId }, 35)).toBeUndefined();
-      expect(await store.events.count({ tenantId, kind: "none" }, 35)).toBeUndefined();
+      expect(await store.events.count({ tenantId, kinds: ["none"] }, 35)).toBeUndefined();
       expect(await store.events.count({ tenantId: randomUUID() }, 35)).toBe(0);
 
       const anyId = [undefined, ids[0], ids[2], randomUUID()];
       for (const target of anyId) {
         for (const actor of anyId) {
-          for (const kind of [undefined, ...kinds, "application"]) {
+          for (const wanted of [undefined, kinds, kinds.slice(1), ["application"]]) {
             for (const [since, until] of [
               [],
               [start + 7],
               [undefined, start + 29],
               [start + 7, start + 29],
             ]) {
-              const query = { tenantId, target, actor, kind, since, until };
+              const query = { tenantId, target, actor, kinds: wanted, since, until };
               const expected = all.filter((event) => matches(event, query));
               expect(await listEvents(store, { ...query, size: 15 })).toEqual(expected);
               expect(await store.events.count(query, 36)).toBe(expected.length);
@@ -163,13 +172,121 @@ export function describeEvents(subject: () => Subject): void {
       },
     );
 
+    it("are found by a principal that is their target or their actor", async () => {
+      const { store, clock } = subject();
+      const tenantId = randomUUID();
+      const start = clock.now();
+      const ids = times(3, () => randomUUID());
+      const idAt = (index: number) => must(ids[index % 3]);
+      await addOneByOne(
+        times(24, (index) => ({
+          ...anEvent({ tenantId, kind: index % 4 === 0 ? "access.denied" : "application.updated" }),
+          target: { applicationId: idAt(index), keyId: idAt(index >> 1) },
+          ...(index % 3 > 0 && { actor: { sessionId: idAt(index >> 2) } }),
+        })),
+      );
+      const all = await listEvents(store, { tenantId });
+      for (const principal of [...ids, randomUUID()]) {
+        for (const others of [
+          {},
+          { kinds: ["access.denied"] },
+          { since: start + 5, until: start + 17 },
+          { target: ids[1] },
+          { actor: ids[1] },
+          { target: ids[1], actor: ids[2] },
+        ]) {
+          const query = { tenantId, principal, ...others };
+          const expected = all.filter((event) => matches(event, query));
+          expect(await listEvents(store, { ...query, size: 4 })).toEqual(expected);
+          expect(await store.events.count(query, 24)).toBe(expected.length);
+        }
+      }
+      const found = all.filter((event) => matches(event, { tenantId, principal: ids[0] })).length;
+      const query = { tenantId, principal: ids[0] };
+      expect(await store.events.count(query, found)).toBe(found);
+      expect(await store.events.count(query, found - 1)).toBeUndefined();
+    });
+
+    it("are found by request id, address, method and reason, alone and combined", async () => {
+      const { store } = subject();
+      const tenantId = randomUUID();
+      const update = "latchkey.v1.ApplicationService/UpdateApplication";
+      const target = { applicationId: randomUUID() };
+      const wanted = {
+        requestId: "abc.1",
+        address: "2001:db8::7",
+        method: update,
+        reason: "expired",
+      };
+      const other = { requestId: "abc.12", address: "2001:db8::", reason: "several" };
+      await addOneByOne([
+        anEvent({ tenantId, target, ...wanted }),
+        anEvent({ tenantId, target, ...wanted, ...other }),
+        anEvent({ tenantId, target, method: "latchkey.v1.ApplicationService/GetApplication" }),
+        anEvent({ tenantId }),
+      ]);
+      const all = await listEvents(store, { tenantId });
+      const ids = [{}, { target: target.applicationId }, { principal: target.applicationId }];
+      for (const byId of ids) {
+        for (const [name, value] of Object.entries(wanted)) {
+          for (const query of [
+            { tenantId, ...byId, [name]: value },
+            { tenantId, ...byId, ...other, [name]: value },
+            { tenantId, ...byId, ...wanted, [name]: `${value}x` },
+          ]) {
+            const expected = all.filter((event) => matches(event, query));
+            expect(await listEvents(store, query)).toEqual(expected);
+            expect(await store.events.count(query, 9)).toBe(expected.length);
+          }
+        }
+      }
+      const byName = async (method: string) => listEvents(store, { tenantId, method });
+      expect(await byName("UpdateApplication")).toEqual(await byName(update));
+      expect(await byName("UpdateApplication")).toHaveLength(2);
+      expect(await byName("Application")).toEqual([]);
+    });
+
+    it("are found by their id within their tenant", async () => {
+      const { store } = subject();
+      const tenantId = randomUUID();
+      await addOneByOne(numbered(5, { tenantId }));
+      const all = await listEvents(store, { tenantId });
+      for (const event of all) {
+        expect(await store.events.find(tenantId, event.id)).toEqual(event);
+        expect(await store.events.find(randomUUID(), event.id)).toBeUndefined();
+      }
+      expect(await store.events.find(tenantId, randomUUID())).toBeUndefined();
+    });
+
+    it("are found by their id if another clock created it", async () => {
+      const { store, clock } = subject();
+      const tenantId = randomUUID();
+      await addOneByOne(numbered(3, { tenantId }));
+      const imported = [-9, -1, 0, 1, 9].map((minutes) =>
+        copyEvent({
+          ...aFullEvent({ tenantId }),
+          id: newId(clock.now() + minutes * 60_000),
+          at: clock.now(),
+        }),
+      );
+      await store.transfer.importEvents(imported, { replace: false, dryRun: false });
+      for (const event of imported) {
+        expect(await store.events.find(tenantId, event.id)).toEqual(event);
+      }
+    });
+
     it("are listed once, even if an id matches twice", async () => {
       const { store } = subject();
       const tenantId = randomUUID();
       const id = randomUUID();
       const principal = { applicationId: id, sessionId: id, keyId: id };
       await store.events.add([anEvent({ tenantId, target: principal, actor: principal })]);
-      for (const query of [{ target: id }, { actor: id }, { target: id, actor: id }]) {
+      for (const query of [
+        { principal: id },
+        { target: id },
+        { actor: id },
+        { target: id, actor: id },
+      ]) {
         expect(await listEvents(store, { tenantId, ...query })).toHaveLength(1);
       }
     });
@@ -194,10 +311,18 @@ export function describeEvents(subject: () => Subject): void {
       const { store } = subject();
       const [mine, foreign] = [randomUUID(), randomUUID()];
       const principal = { applicationId: randomUUID() };
-      const event = anEvent({ tenantId: foreign, target: principal, actor: principal });
+      const event = aFullEvent({ tenantId: foreign, target: principal, actor: principal });
       await store.events.add([event]);
       const { applicationId: id } = principal;
-      for (const query of [{}, { target: id }, { actor: id }, { kind: event.kind }]) {
+      const { kind, requestId } = event;
+      for (const query of [
+        {},
+        { principal: id },
+        { target: id },
+        { actor: id },
+        { kinds: [kind] },
+        { requestId },
+      ]) {
         expect(await store.events.list({ tenantId: mine, size: 9, ...query })).toEqual({
           items: [],
         });

@@ -48,8 +48,13 @@ export function describeLargeEvents(subject: () => Subject): void {
       const { store } = subject();
       const tenantId = randomUUID();
       const ofTenant = await addMixed(tenantId);
-      const kind = "application.updated";
-      for (const query of [{}, { kind }, { kind, target: largeTarget }]) {
+      const kinds = ["application.updated"];
+      for (const query of [
+        {},
+        { kinds },
+        { kinds, target: largeTarget },
+        { principal: largeTarget },
+      ]) {
         const listed: EventRecord[] = [];
         let after: string | undefined;
         do {
@@ -60,7 +65,7 @@ export function describeLargeEvents(subject: () => Subject): void {
           after = page.next;
         } while (after !== undefined);
         const matches = ({ target }: NewEvent) =>
-          !("target" in query) || target.applicationId === query.target;
+          !("target" in query || "principal" in query) || target.applicationId === largeTarget;
         expect(requestIds(listed)).toEqual(requestIds(ofTenant.filter(matches)).reverse());
         expect(await store.events.count({ tenantId, ...query }, 10_000)).toBe(listed.length);
       }

@@ -97,6 +97,6 @@ export async function verifySession(
   const second = await api.authorizeSession(backend, { nonce, ...grants }).catch(orReason);
   expect(second).toBe(isNonceUsed ? "nonce_used" : undefined);
   session.isAuthorized = true;
-  const { data } = await api.listEvents(manager, { target: id, kind: "session.authorized" });
+  const { data } = await api.listEvents(manager, { target: id, kind: ["session.authorized"] });
   expect(data).toHaveLength(1);
 }

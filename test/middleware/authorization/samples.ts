@@ -7,6 +7,8 @@ export interface Target {
   /** The previous key, in its grace period. */
   readonly keyId: string;
   readonly sessionId: string;
+  /** An event about the application. */
+  readonly eventId: string;
   readonly nonce: string;
 }
 
@@ -58,6 +60,7 @@ const samples: Readonly<Record<string, Sample>> = {
   "latchkey.v1.ListPermissionsRequest": empty,
   "latchkey.v1.WatchCredentialsRequest": empty,
   "latchkey.v1.ListEventsRequest": byTarget,
+  "latchkey.v1.GetEventRequest": ({ eventId: id }) => ({ id }),
   "latchkey.v1.WatchEventsRequest": byTarget,
   "latchkey.v1.ForwardAuthRequest": () => ({ permission: "token:read" }),
   "envoy.service.auth.v3.CheckRequest": ({ key }) => ({

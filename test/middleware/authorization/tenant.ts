@@ -82,7 +82,8 @@ export async function createMatrixTenant(server: TestServer): Promise<MatrixTena
       const key = keyOf(await api.regenerateApplicationKey(root.key, request));
       const { data } = await api.listApplicationKeys(root.key, { id });
       const { id: sessionId, nonce } = await api.createSession(key);
-      return { applicationId: id, key, keyId: data[1]?.id ?? "", sessionId, nonce };
+      const eventId = await findEvent(api, root.key, id);
+      return { applicationId: id, key, keyId: data[1]?.id ?? "", sessionId, eventId, nonce };
     },
   };
 }
@@ -95,7 +96,14 @@ export async function createLastManager(server: TestServer): Promise<Target> {
   const request = { name: "shop", type: "public", permissions: ["token:read"] };
   const shop = await api.createApplication(key, request);
   const { id: sessionId, nonce } = await api.createSession(keyOf(shop));
-  return { applicationId, key, keyId: data[0]?.id ?? "", sessionId, nonce };
+  const eventId = await findEvent(api, key, applicationId);
+  return { applicationId, key, keyId: data[0]?.id ?? "", sessionId, eventId, nonce };
+}
+
+/** Returns the id of an event about an application. */
+export async function findEvent(api: Api, key: string, target: string): Promise<string> {
+  const { data } = await api.listEvents(key, { target, size: 1 });
+  return data[0]?.id ?? "";
 }
 
 /** Returns an application type that a method admits. */

@@ -27,7 +27,14 @@ const unauthenticatedPages: readonly string[] = ["", ...systemEndpointNames].map
   (name) => `/${name}`,
 );
 
-const noTarget: Target = { applicationId: "", key: "", keyId: "", sessionId: "", nonce: "" };
+const noTarget: Target = {
+  applicationId: "",
+  key: "",
+  keyId: "",
+  sessionId: "",
+  eventId: "",
+  nonce: "",
+};
 
 /** Calls every method and page that needs no key with each key, and returns whether all calls succeeded. */
 export async function checkUnauthenticatedAccess(

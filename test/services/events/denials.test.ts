@@ -53,7 +53,7 @@ describe.each(engines)("store=%s: denied calls", (engine) => {
     await server.close();
     // Closing waits for writes for only two seconds; a slow machine may need longer.
     await Promise.all(writes);
-    const { data } = await api.listEvents(root.key, { kind: "access.denied", size: 100 });
+    const { data } = await api.listEvents(root.key, { kind: ["access.denied"], size: 100 });
     return data;
   }
 

@@ -1,18 +1,17 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type DescMessage, getOption } from "@bufbuild/protobuf";
+import type { DescMessage } from "@bufbuild/protobuf";
 import { describe, expect, it } from "@jest/globals";
-import { field as fieldRules } from "../../../gen/buf/validate/validate_pb.js";
 import {
   EventSchema,
   ListEventsRequestSchema,
   WatchEventsRequestSchema,
 } from "../../../gen/latchkey/v1/event_service_pb.js";
+import { choicesOf } from "../../../src/contract/fields.js";
 
 /** The allowed values of a message's `kind`. */
 function getAllowedKinds({ field }: DescMessage): readonly string[] {
-  const { type } = getOption(field.kind as NonNullable<typeof field.kind>, fieldRules);
-  return type.case === "string" ? type.value.in : [];
+  return choicesOf(field.kind as NonNullable<typeof field.kind>);
 }
 
 /** Finds the kinds that are literals in the source. */

@@ -171,7 +171,7 @@ describe.each(engines)("store=%s: expiry events", (engine) => {
     base.clock.advance(2 * day);
     await runWarnings(2);
     for (const [index, { root }] of tenants.entries()) {
-      const { data } = await api.listEvents(root.key, { kind: "application.expired", size: 100 });
+      const { data } = await api.listEvents(root.key, { kind: ["application.expired"], size: 100 });
       const expected = created
         .filter((_, position) => position % 2 === index)
         .map((application) => application?.id);

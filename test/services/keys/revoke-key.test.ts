@@ -121,7 +121,7 @@ describe("the report of a public key", () => {
       const api = createRestApi(server.url);
       const { root, shop } = await seedTenant(server, api);
       const countReports = async () =>
-        (await api.listEvents(root.key, { kind: "key.reported" })).data.length;
+        (await api.listEvents(root.key, { kind: ["key.reported"] })).data.length;
       expectProblem(await revoke(server, shop.key), 503, "store_unavailable");
       isDown = false;
       expect((await revoke(server, shop.key)).status).toBe(204);

@@ -331,7 +331,7 @@ describe("events in LMDB", () => {
       immediate = setImmediate(count);
     };
     let immediate = setImmediate(count);
-    const query = { tenantId, target: target.applicationId, kind: "rare", size: 1 };
+    const query = { tenantId, target: target.applicationId, kinds: ["rare"], size: 1 };
     expect(await store.events.list(query)).toEqual({ items: [] });
     clearImmediate(immediate);
     expect(ticks).toBeGreaterThanOrEqual(7);

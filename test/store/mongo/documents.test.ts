@@ -320,7 +320,7 @@ describe("recording a use in MongoDB", () => {
       lastUsedAt: 39,
       keys: [{ lastUsedAt: 39 }, { lastUsedAt: 37 }, { lastUsedAt: 38 }],
     });
-    const { items } = await events.list({ tenantId, kind: event.kind, size: 20 });
+    const { items } = await events.list({ tenantId, kinds: [event.kind], size: 20 });
     expect(items).toHaveLength(8);
   });
 

@@ -298,7 +298,7 @@ describe("an audited change on a failing MongoDB", () => {
       /** The number of changes according to the record, and according to the events. */
       async counts() {
         const { name } = must(await store.applications.find(id));
-        return [name.length, (await listEvents(store, { tenantId, kind })).length];
+        return [name.length, (await listEvents(store, { tenantId, kinds: [kind] })).length];
       },
     };
   }

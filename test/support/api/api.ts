@@ -23,6 +23,7 @@ import type {
   UpdateApplicationRequestSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import type {
+  Event,
   ListEventsRequestSchema,
   ListEventsResponse,
   WatchEventsRequestSchema,
@@ -129,6 +130,7 @@ export interface Api {
     key: Key,
     request?: MessageInitShape<typeof ListPermissionsRequestSchema>,
   ): Promise<ListPermissionsResponse>;
+  getEvent(key: Key, request: { id: string }): Promise<Event>;
   listEvents(
     key: Key,
     request?: MessageInitShape<typeof ListEventsRequestSchema>,

@@ -75,6 +75,7 @@ export function createConnectApi(transport: Transport, close = () => {}): Stream
     whoAmI: (key) => mapError(access.whoAmI({}, optionsFor(key))),
     listPermissions: (key, request = {}) =>
       mapError(access.listPermissions(request, optionsFor(key))),
+    getEvent: (key, request) => mapError(events.getEvent(request, optionsFor(key))),
     listEvents: (key, request = {}) => mapError(events.listEvents(request, optionsFor(key))),
     getOverview: (key) => mapError(overview.getOverview({}, optionsFor(key))),
     revokeKey: async (key, request) => {

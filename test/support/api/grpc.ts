@@ -106,6 +106,7 @@ export function createGrpcApi(address: string): StreamingApi {
     batchCheckAccess: (key, request) => call(access.batchCheckAccess, key, request),
     whoAmI: (key) => call(access.whoAmI, key, {}),
     listPermissions: (key, request = {}) => call(access.listPermissions, key, request),
+    getEvent: (key, request) => call(event.getEvent, key, request),
     listEvents: (key, request = {}) => call(event.listEvents, key, request),
     getOverview: (key) => call(OverviewService.method.getOverview, key, {}),
     revokeKey: async (key, request) => {

@@ -24,6 +24,7 @@ import {
   UpdateApplicationRequestSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import {
+  EventSchema,
   ListEventsRequestSchema,
   ListEventsResponseSchema,
 } from "../../../gen/latchkey/v1/event_service_pb.js";
@@ -88,13 +89,7 @@ export function createRestApi(url: string): Api {
         ),
       ),
     listApplications: async (key, request = {}) => {
-      const query = new URLSearchParams();
-      const fields = write(ListApplicationsRequestSchema, request) as Record<string, JsonValue>;
-      for (const [name, value] of Object.entries(fields)) {
-        for (const item of [value].flat()) {
-          query.append(name, String(item));
-        }
-      }
+      const query = writeQuery(ListApplicationsRequestSchema, request);
       return read(
         ListApplicationsResponseSchema,
         await call(key, "GET", `/applications?${query}`, 200),
@@ -170,9 +165,11 @@ export function createRestApi(url: string): Api {
       const text = await call(key, "GET", `/permissions${query}`, 200);
       return read(ListPermissionsResponseSchema, text);
     },
+    getEvent: async (key, { id }) =>
+      read(EventSchema, await call(key, "GET", `/events/${id}`, 200)),
     listEvents: async (key, request = {}) => {
-      const json = write(ListEventsRequestSchema, request) as Record<string, string>;
-      const text = await call(key, "GET", `/events?${new URLSearchParams(json)}`, 200);
+      const query = writeQuery(ListEventsRequestSchema, request);
+      const text = await call(key, "GET", `/events?${query}`, 200);
       return read(ListEventsResponseSchema, text);
     },
     getOverview: async (key) => read(OverviewSchema, await call(key, "GET", "/overview", 200)),
@@ -189,6 +186,16 @@ function read<Desc extends DescMessage>(schema: Desc, text: string): MessageShap
 function write<Desc extends DescMessage>(schema: Desc, init: unknown): JsonValue {
   const message = create(schema, init as never);
   return toJson(schema, message, { useProtoFieldName: true }) as JsonValue;
+}
+
+/** A query string in which lists are repeated parameters. */
+function writeQuery(schema: DescMessage, init: unknown): URLSearchParams {
+  const fields = write(schema, init) as Record<string, JsonValue>;
+  return new URLSearchParams(
+    Object.entries(fields).flatMap(([name, value]) =>
+      [value].flat().map((item) => [name, String(item)] as [string, string]),
+    ),
+  );
 }
 
 function expectEmpty(text: string): void {

@@ -6,13 +6,17 @@ import {
   type Principal,
 } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { choicesOf } from "../../../src/contract/fields.js";
+import { mayContainKey } from "../../../src/contract/key-text.js";
 import { day, hour } from "../../../src/lib/time-units.js";
 import { isId } from "../../../src/lib/uuid-text.js";
 import {
   applicationFilter,
   choiceFilter,
+  choicesFilter,
   type Filter,
   type FilterFieldProps,
+  textFilter,
+  valuesIn,
 } from "../lists/filters.js";
 import { type ChangeParams, useListParams } from "../lists/list-params.js";
 import { TextField } from "../ui/fields.js";
@@ -30,7 +34,19 @@ const ranges = [
   { value: "30d", label: "Last 30 days", ms: 30 * day },
 ] as const;
 
-const names = ["kind", "last", "target", "actor", "since", "until"] as const;
+const names = [
+  "kind",
+  "last",
+  "principal",
+  "target",
+  "actor",
+  "requestId",
+  "address",
+  "method",
+  "reason",
+  "since",
+  "until",
+] as const;
 
 /** An empty string means no filter. */
 export type ActivityFilter = Readonly<Record<(typeof names)[number], string>>;
@@ -39,16 +55,53 @@ export const noFilter = Object.fromEntries(names.map((name) => [name, ""])) as A
 
 const anyId = "An application, or the ID of a session or key.";
 
+/** What the typed filters accept. */
+const patterns = {
+  requestId: /^[\w.-]{1,64}$/,
+  address: /^[0-9a-f:.]{2,45}$/i,
+  method: /^([\w.]{1,150}\/)?\w{1,50}$/,
+  reason: /^[a-z_]{1,100}$/,
+} as const;
+
 export const activityFilters: readonly Filter<keyof ActivityFilter>[] = [
-  choiceFilter({
+  choicesFilter({
     name: "kind",
     label: "Event",
     options: kinds.map((kind) => ({ value: kind, label: kindInWords(kind) })),
     any: "All events",
   }),
   choiceFilter({ name: "last", label: "Time", options: ranges, any: "Any time" }),
+  applicationFilter({ name: "principal", label: "Target or actor", hint: anyId }),
   applicationFilter({ name: "target", label: "Target", hint: anyId }),
   applicationFilter({ name: "actor", label: "Actor", hint: anyId }),
+  textFilter({
+    name: "requestId",
+    label: "Request ID",
+    hint: "Every error of the API has one.",
+    pattern: patterns.requestId,
+    rule: "must be the request_id of an error or a log line",
+  }),
+  textFilter({
+    name: "address",
+    label: "Address",
+    placeholder: "203.0.113.7",
+    pattern: patterns.address,
+    rule: "must be an address such as 203.0.113.7 or 2001:db8::1",
+  }),
+  textFilter({
+    name: "method",
+    label: "Method",
+    placeholder: "UpdateApplication",
+    pattern: patterns.method,
+    rule: "must be the name of a method, such as UpdateApplication",
+  }),
+  textFilter({
+    name: "reason",
+    label: "Reason",
+    placeholder: "permission_denied",
+    pattern: patterns.reason,
+    rule: "must be the code of an error, such as permission_denied",
+  }),
   { name: "since", label: "Since", field: (props) => <TimeField {...props} />, show: showTime },
   { name: "until", label: "Until", field: (props) => <TimeField {...props} />, show: showTime },
 ];
@@ -98,11 +151,18 @@ function readFilter(parameters: URLSearchParams): ActivityFilter {
     return isValid(value) ? value : "";
   };
   const isTime = (value: string) => !Number.isNaN(Date.parse(value));
+  const matches = (name: keyof typeof patterns) =>
+    read(name, (value) => patterns[name].test(value) && !mayContainKey(value));
   return {
-    kind: read("kind", (value) => kinds.includes(value)),
+    kind: read("kind", (value) => valuesIn(value).every((kind) => kinds.includes(kind))),
     last: read("last", (value) => ranges.some((range) => range.value === value)),
+    principal: read("principal", isId),
     target: read("target", isId),
     actor: read("actor", isId),
+    requestId: matches("requestId"),
+    address: matches("address"),
+    method: matches("method"),
+    reason: matches("reason"),
     since: read("since", isTime),
     until: read("until", isTime),
   };
@@ -110,32 +170,38 @@ function readFilter(parameters: URLSearchParams): ActivityFilter {
 
 export function toListRequest({
   kind,
-  target,
-  actor,
   last,
   since,
   until,
+  ...texts
 }: ActivityFilter): MessageInitShape<typeof ListEventsRequestSchema> {
   const range = ranges.find(({ value }) => value === last);
   return {
+    ...Object.fromEntries(Object.entries(texts).filter(([, value]) => value !== "")),
     ...(range !== undefined && { since: timestampFromMs(serviceNow() - range.ms) }),
-    ...(kind !== "" && { kind }),
-    ...(target !== "" && { target }),
-    ...(actor !== "" && { actor }),
+    kind: valuesIn(kind),
     ...(since !== "" && { since: timestampFromMs(Date.parse(since)) }),
     ...(until !== "" && { until: timestampFromMs(Date.parse(until)) }),
   };
 }
 
 /** Applies the filter to events of the live stream. */
-export function matchesFilter(event: Event, { kind, target, actor, since, until }: ActivityFilter) {
+export function matchesFilter(event: Event, filter: ActivityFilter): boolean {
+  const { kind, principal, target, actor, requestId, address, method, reason } = filter;
   const at = event.at ? timestampMs(event.at) : 0;
   return (
-    (kind === "" || event.kind === kind) &&
+    (kind === "" || valuesIn(kind).includes(event.kind)) &&
+    (principal === "" ||
+      matchesPrincipal(event.target, principal) ||
+      matchesPrincipal(event.actor, principal)) &&
     (target === "" || matchesPrincipal(event.target, target)) &&
     (actor === "" || matchesPrincipal(event.actor, actor)) &&
-    (since === "" || at >= Date.parse(since)) &&
-    (until === "" || at < Date.parse(until))
+    (requestId === "" || event.requestId === requestId) &&
+    (address === "" || event.address === address.toLowerCase()) &&
+    (method === "" || `/${event.method}`.endsWith(`/${method}`)) &&
+    (reason === "" || event.reason === reason) &&
+    (filter.since === "" || at >= Date.parse(filter.since)) &&
+    (filter.until === "" || at < Date.parse(filter.until))
   );
 }
 

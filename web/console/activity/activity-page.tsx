@@ -1,13 +1,14 @@
-import { Activity, Pause, Play, SearchX } from "lucide-react";
-import { useState } from "react";
-import type { Event } from "../../../gen/latchkey/v1/event_service_pb.js";
+import { Activity, Pause, Play, Search, SearchX } from "lucide-react";
+import { useLocation } from "wouter";
+import type { ContinuedSearch } from "../lists/continued-search.js";
 import { FilterBar } from "../lists/filter-bar.js";
-import { ListSummary, LoadMore, summarize } from "../lists/list-summary.js";
+import { ListSummary, LoadMore, SearchProgress, summarize } from "../lists/list-summary.js";
 import { LiveBadge } from "../live/live.js";
 import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { Button } from "../ui/buttons.js";
 import { Badge, EmptyState } from "../ui/display.js";
 import { NotAllowed, Page, Problem } from "../ui/page.js";
+import { useQueryParams } from "../ui/query-params.js";
 import {
   type ActivityFilter,
   activityFilters,
@@ -19,11 +20,16 @@ import { EventTable } from "./event-table.js";
 import { ExportMenu } from "./export-menu.js";
 import { useEventLog } from "./use-event-log.js";
 
-/** The audit log of the tenant, live. */
-export default function ActivityPage() {
+interface ActivityPageProps {
+  /** The id of the event to show. */
+  readonly id?: string | undefined;
+}
+
+/** The audit log of the tenant, live. Each event has an address of its own. */
+export default function ActivityPage({ id }: ActivityPageProps) {
   const { may } = useSignedInKey();
   return may("event:read") ? (
-    <EventLog />
+    <EventLog id={id} />
   ) : (
     <Page title="Activity">
       <NotAllowed permission="event:read" />
@@ -31,12 +37,22 @@ export default function ActivityPage() {
   );
 }
 
-function EventLog() {
+function EventLog({ id }: ActivityPageProps) {
   const [filter, change] = useActivityFilter();
-  const [opened, setOpened] = useState<Event>();
+  const [query] = useQueryParams();
+  const [, navigate] = useLocation();
   const log = useEventLog(filter);
-  const { events, total, error, hasNextPage, refetch } = log;
+  const { events, total, error, hasNextPage, refetch, search } = log;
   const clear = () => change(noFilter);
+  const addressOf = (eventId?: string, params: URLSearchParams = query) =>
+    `/activity${eventId === undefined ? "" : `/${eventId}`}${params.size > 0 ? `?${params}` : ""}`;
+
+  /** Closes the event and filters the list. */
+  function filterBy(added: Partial<ActivityFilter>): void {
+    const chosen = Object.entries({ ...filter, ...added }).filter(([, value]) => value !== "");
+    navigate(addressOf(undefined, new URLSearchParams(chosen)));
+  }
+
   return (
     <Page
       title="Activity"
@@ -51,19 +67,33 @@ function EventLog() {
     >
       <FilterBar filters={activityFilters} values={filter} onChange={change} onClear={clear} />
       <ListSummary
-        text={events && summarize({ count: events.length, total, hasMore: hasNextPage }, "event")}
-      />
+        text={
+          events && !search.isSearching && !search.isStopped
+            ? summarize({ count: events.length, total, hasMore: hasNextPage }, "event")
+            : undefined
+        }
+      >
+        <SearchProgress search={search} found={events?.length ?? 0} noun="event" />
+      </ListSummary>
       <Problem error={error} onRetry={() => void refetch()} />
       {(events || !error) && (
         <EventTable
           events={events}
-          empty={<NoEvents filter={filter} hasMore={hasNextPage} onClear={clear} />}
-          onOpen={setOpened}
+          empty={<NoEvents filter={filter} search={search} onClear={clear} />}
+          addressOf={({ id }) => addressOf(id)}
         />
       )}
-      <LoadMore query={log} />
-      {opened && (
-        <EventDialog event={opened} onFilter={change} onClose={() => setOpened(undefined)} />
+      {!search.isSearching && !search.isStopped && (
+        <LoadMore query={{ ...log, fetchNextPage: search.findMore }} />
+      )}
+      {id !== undefined && (
+        <EventDialog
+          key={id}
+          id={id}
+          listed={events?.find((event) => event.id === id)}
+          onFilter={filterBy}
+          onClose={() => navigate(addressOf())}
+        />
       )}
     </Page>
   );
@@ -97,17 +127,16 @@ function PauseButton({ log: { isPaused, pause, resume } }: LogProps) {
 
 interface NoEventsProps {
   readonly filter: ActivityFilter;
-  readonly hasMore: boolean;
+  readonly search: ContinuedSearch;
   onClear(): void;
 }
 
-function NoEvents({ filter, hasMore, onClear }: NoEventsProps) {
-  if (hasMore) {
-    return (
-      <EmptyState icon={SearchX} title="None of the newest events match">
-        Load more to search older ones.
-      </EmptyState>
-    );
+function NoEvents({ filter, search, onClear }: NoEventsProps) {
+  if (search.isSearching) {
+    return <EmptyState icon={Search} title="Searching older events…" />;
+  }
+  if (search.isStopped) {
+    return <EmptyState icon={SearchX} title="No events found so far" />;
   }
   return Object.values(filter).some((value) => value !== "") ? (
     <EmptyState

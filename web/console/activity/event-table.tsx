@@ -24,11 +24,11 @@ interface EventTableProps {
   /** Undefined while they load. */
   readonly events: readonly Event[] | undefined;
   readonly empty: ReactNode;
-  onOpen(event: Event): void;
+  addressOf(event: Event): string;
 }
 
 /** One row per event, newest first. */
-export function EventTable({ events, empty, onOpen }: EventTableProps) {
+export function EventTable({ events, empty, addressOf }: EventTableProps) {
   return (
     <div className="event-table">
       <DataTable
@@ -37,7 +37,7 @@ export function EventTable({ events, empty, onOpen }: EventTableProps) {
         count={events?.length ?? 0}
         rowAt={(index) => events?.[index]}
         keyOf={({ id }) => id}
-        onOpen={onOpen}
+        hrefOf={addressOf}
         isLoading={!events}
         empty={empty}
       />

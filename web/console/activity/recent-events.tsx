@@ -1,15 +1,18 @@
 import { useQuery } from "@connectrpc/connect-query";
-import { EventService } from "../../../gen/latchkey/v1/event_service_pb.js";
+import { Link } from "wouter";
+import { type Event, EventService } from "../../../gen/latchkey/v1/event_service_pb.js";
+import { formatNumber } from "../../common/count.js";
 import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { ButtonLink } from "../ui/buttons.js";
-import { Card, Skeleton } from "../ui/display.js";
+import { Card, Notice, Skeleton } from "../ui/display.js";
 import { Problem } from "../ui/page.js";
 import { TimeAgo } from "../ui/time.js";
 import { DenialBadge, EventSentence } from "./event-sentence.js";
+import { useOwnDenials } from "./own-denials.js";
 
 interface RecentEventsProps {
-  /** Only events of this application. */
-  readonly target?: string;
+  /** Only events whose target or actor is this application. Its own denials come first. */
+  readonly application?: string;
   readonly size: number;
 }
 
@@ -19,10 +22,10 @@ export function RecentEvents(props: RecentEventsProps) {
   return may("event:read") ? <EventCard {...props} /> : null;
 }
 
-function EventCard({ target, size }: RecentEventsProps) {
+function EventCard({ application, size }: RecentEventsProps) {
   const { data, error } = useQuery(
     EventService.method.listEvents,
-    { size, ...(target !== undefined && { target }) },
+    { size, ...(application !== undefined && { principal: application }) },
     { refetchInterval: 10_000 },
   );
   return (
@@ -32,30 +35,65 @@ function EventCard({ target, size }: RecentEventsProps) {
         <ButtonLink
           size="small"
           tone="quiet"
-          href={target === undefined ? "/activity" : `/activity?target=${target}`}
+          href={application === undefined ? "/activity" : `/activity?principal=${application}`}
         >
           View all activity
         </ButtonLink>
       }
     >
+      {application !== undefined && <OwnDenials application={application} />}
       <Problem error={error} />
       {!data && !error && <Skeleton label="Loading events" />}
       {data?.data.length === 0 && (
         <p className="muted">Changes of applications and refused calls appear here.</p>
       )}
-      <ul className="entries">
-        {data?.data.map((event) => (
-          <li key={event.id}>
-            <span>
-              <EventSentence event={event} />{" "}
-              {event.reason !== undefined && <DenialBadge event={event} />}
-            </span>
-            <span className="hint">
-              <TimeAgo at={event.at} />
-            </span>
-          </li>
-        ))}
-      </ul>
+      <EventLines label="Latest events" events={data?.data ?? []} />
     </Card>
+  );
+}
+
+const shownDenials = 3;
+
+/** The refused calls of an application and its sessions. Nothing if there are none. */
+function OwnDenials({ application }: { readonly application: string }) {
+  const { events, count, isComplete } = useOwnDenials(application);
+  const filter = new URLSearchParams({
+    kind: "access.denied",
+    last: "1h",
+    principal: application,
+  });
+  return events.length === 0 ? null : (
+    <Notice role="status" tone="danger">
+      <p>
+        <Link href={`/activity?${filter}`}>
+          {formatNumber(count)}
+          {isComplete ? "" : "+"} denied in the last hour
+        </Link>
+      </p>
+      <EventLines label="Latest denials" events={events.slice(0, shownDenials)} />
+    </Notice>
+  );
+}
+
+interface EventLinesProps {
+  readonly label: string;
+  readonly events: readonly Event[];
+}
+
+function EventLines({ label, events }: EventLinesProps) {
+  return (
+    <ul className="entries" aria-label={label}>
+      {events.map((event) => (
+        <li key={event.id}>
+          <span>
+            <EventSentence event={event} />{" "}
+            {event.reason !== undefined && <DenialBadge event={event} />}
+          </span>
+          <Link className="hint" href={`/activity/${event.id}`}>
+            <TimeAgo at={event.at} />
+          </Link>
+        </li>
+      ))}
+    </ul>
   );
 }

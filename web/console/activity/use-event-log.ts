@@ -2,6 +2,7 @@ import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { useInfiniteQuery } from "@connectrpc/connect-query";
 import { useMemo, useState } from "react";
 import { type Event, EventService } from "../../../gen/latchkey/v1/event_service_pb.js";
+import { useContinuedSearch } from "../lists/continued-search.js";
 import { useLiveEvents } from "../live/live.js";
 import { type ActivityFilter, matchesFilter, toListRequest } from "./activity-filter.js";
 
@@ -21,7 +22,7 @@ interface Received {
 export function useEventLog(filter: ActivityFilter) {
   // A range that ends now starts at a fixed time, or each render would fetch the list again.
   const request = useMemo(() => toListRequest(filter), [filter]);
-  const { data, refetch, ...query } = useInfiniteQuery(
+  const { data, refetch, fetchNextPage, ...query } = useInfiniteQuery(
     EventService.method.listEvents,
     { ...request, size, includeTotal: true, start: undefined },
     {
@@ -33,6 +34,17 @@ export function useEventLog(filter: ActivityFilter) {
       refetchOnWindowFocus: false,
     },
   );
+  const listed = useMemo(() => data?.pages.flatMap((page) => page.data) ?? [], [data]);
+  const search = useContinuedSearch({
+    search: request,
+    found: listed.length,
+    size,
+    pages: data?.pages.length ?? 0,
+    hasMore: query.hasNextPage,
+    isFetching: query.isFetching,
+    hasFailed: query.isError,
+    fetchMore: fetchNextPage,
+  });
   const [received, setReceived] = useState<Received>({ events: [], pausedAt: undefined });
   const [receivedFor, setReceivedFor] = useState(filter);
   if (receivedFor !== filter) {
@@ -51,7 +63,6 @@ export function useEventLog(filter: ActivityFilter) {
   });
 
   const { shown, total, waiting } = useMemo(() => {
-    const listed = data?.pages.flatMap((page) => page.data) ?? [];
     const shown = data && mergeEvents(listed, received, filter);
     const stored = data?.pages[0]?.pagination?.totalItems;
     return {
@@ -59,11 +70,12 @@ export function useEventLog(filter: ActivityFilter) {
       total: shown && stored !== undefined ? stored + shown.length - listed.length : undefined,
       waiting: countWaiting(received, filter),
     };
-  }, [data, received, filter]);
+  }, [data, listed, received, filter]);
 
   return {
     ...query,
     refetch,
+    search,
     events: shown,
     /** The number of stored and new events. Undefined if the service did not count them. */
     total,

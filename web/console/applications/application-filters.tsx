@@ -4,7 +4,13 @@ import { ListApplicationsRequestSchema } from "../../../gen/latchkey/v1/applicat
 import { maxLengthOf } from "../../../src/contract/fields.js";
 import { mayContainKey } from "../../../src/contract/key-text.js";
 import { FilterBar } from "../lists/filter-bar.js";
-import { applicationFilter, choiceFilter, type Filter, plainOptions } from "../lists/filters.js";
+import {
+  applicationFilter,
+  choiceFilter,
+  type Filter,
+  plainOptions,
+  textFilter,
+} from "../lists/filters.js";
 import { IconButton } from "../ui/buttons.js";
 import { debounceMs } from "../ui/hooks.js";
 import { lazyComponent } from "../ui/lazy.js";
@@ -24,9 +30,6 @@ import {
 
 const PermissionFilter = lazyComponent(async () => ({
   default: (await import("./application-filter-fields.js")).PermissionFilter,
-}));
-const ExternalIdFilter = lazyComponent(async () => ({
-  default: (await import("./application-filter-fields.js")).ExternalIdFilter,
 }));
 
 const { q, externalId } = ListApplicationsRequestSchema.field;
@@ -150,9 +153,10 @@ const filters: readonly Filter<Exclude<keyof Filters, "q">>[] = [
     field: (props) => <PermissionFilter {...props} />,
   },
   applicationFilter({ name: "createdBy", label: "Created by" }),
-  {
+  textFilter({
     name: "externalId",
     label: labelOf(externalId.name),
-    field: (props) => <ExternalIdFilter {...props} />,
-  },
+    hint: "The whole ID in the other system.",
+    maxLength: maxLengthOf(externalId),
+  }),
 ];

@@ -120,7 +120,7 @@ function FoundApplication({ id }: ApplicationPageProps) {
           />
           <Permissions {...sections} />
           <ApplicationSessions application={application} />
-          <RecentEvents target={id} size={6} />
+          <RecentEvents application={id} size={6} />
         </div>
         <div>
           <Details {...sections} />
@@ -144,7 +144,7 @@ function ApplicationDeleted({ id, name }: Pick<Application, "id" | "name">) {
         action={<ButtonLink href="/applications">Go to applications</ButtonLink>}
       >
         Its keys and the sessions that it opened or authorized no longer work.{" "}
-        {may("event:read") && <Link href={`/activity?target=${id}`}>See its activity</Link>}
+        {may("event:read") && <Link href={`/activity?principal=${id}`}>See its activity</Link>}
       </EmptyState>
     </Page>
   );

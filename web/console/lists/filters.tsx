@@ -3,9 +3,16 @@ import { ApplicationName } from "../applications/application-display.js";
 import { lazyComponent } from "../ui/lazy.js";
 import type { Option } from "../ui/select.js";
 import type { ChangeOptions } from "./list-params.js";
+import type { TextFilterOptions } from "./text-filter.js";
 
 const Select = lazyComponent(async () => ({
   default: (await import("../ui/select.js")).Select,
+}));
+const MultiSelect = lazyComponent(async () => ({
+  default: (await import("../ui/select.js")).MultiSelect,
+}));
+const TextFilter = lazyComponent(async () => ({
+  default: (await import("./text-filter.js")).TextFilter,
 }));
 const ApplicationField = lazyComponent(async () => ({
   default: (await import("../applications/application-field.js")).ApplicationField,
@@ -48,6 +55,47 @@ export function choiceFilter<Name extends string>({
     field: (props) => <Select {...props} options={all} />,
     show: (value) => options.find((option) => option.value === value)?.label,
   };
+}
+
+/** A filter with several of a list of values. Spaces separate those that are set. */
+export function choicesFilter<Name extends string>({
+  name,
+  label,
+  options,
+  any,
+}: ChoiceFilter<Name>): Filter<Name> {
+  return {
+    name,
+    label,
+    field: ({ value, onChange, ...props }) => (
+      <MultiSelect
+        {...props}
+        options={options}
+        placeholder={any}
+        values={valuesIn(value)}
+        onChange={(values) => onChange(values.join(" "))}
+      />
+    ),
+    show: (value) =>
+      options
+        .filter((option) => valuesIn(value).includes(option.value))
+        .map((option) => option.label)
+        .join(", "),
+  };
+}
+
+/** The values of a {@link choicesFilter}. */
+export function valuesIn(value: string): string[] {
+  return value.split(" ").filter((one) => one !== "");
+}
+
+/** A filter by a typed text. */
+export function textFilter<Name extends string>({
+  name,
+  label,
+  ...rest
+}: NameAndLabel<Name> & TextFilterOptions): Filter<Name> {
+  return { name, label, field: (props) => <TextFilter {...props} {...rest} /> };
 }
 
 /** Options that read as their values. */

@@ -1,6 +1,7 @@
 import type { ReactNode } from "react";
 import { countOf, formatNumber } from "../../common/count.js";
 import { Button } from "../ui/buttons.js";
+import type { ContinuedSearch } from "./continued-search.js";
 
 interface ListSummaryProps {
   /** How many there are. Empty while that is not known. */
@@ -36,6 +37,39 @@ export function summarize({ count, total, hasMore }: Loaded, noun: string): stri
   return total === undefined
     ? `Showing the newest ${countOf(count, noun)}`
     : `Showing ${formatNumber(count)} of ${countOf(total, noun)}`;
+}
+
+interface SearchProgressProps {
+  readonly search: ContinuedSearch;
+  readonly found: number;
+  readonly noun: string;
+}
+
+/** How far a search is that continues by itself, with a button to stop it or to go on. */
+export function SearchProgress({ search, found, noun }: SearchProgressProps) {
+  if (!search.isSearching && !search.isStopped) {
+    return null;
+  }
+  const count = countOf(found, noun);
+  return search.isSearching ? (
+    <span className="actions">
+      <span role="status" className="hint">
+        Searching… {count} found so far
+      </span>
+      <Button size="small" onClick={search.stop}>
+        Stop
+      </Button>
+    </span>
+  ) : (
+    <span className="actions">
+      <span role="status" className="hint">
+        Stopped before the end, {count} found so far
+      </span>
+      <Button size="small" onClick={search.findMore}>
+        Continue the search
+      </Button>
+    </span>
+  );
 }
 
 interface LoadMoreProps {

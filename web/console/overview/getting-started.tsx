@@ -61,7 +61,7 @@ export function GettingStarted({ own }: GettingStartedProps) {
   const { may } = useSignedInKey();
   const { data: authorized } = useQuery(
     EventService.method.listEvents,
-    { kind: "session.authorized", size: 1 },
+    { kind: ["session.authorized"], size: 1 },
     { enabled: may("event:read") },
   );
   const isDemoDone = authorized !== undefined && authorized.data.length > 0;

@@ -9,16 +9,42 @@ export interface Option {
   readonly label: string;
 }
 
-interface SelectProps extends FieldText {
+interface ChoiceProps extends FieldText {
   readonly options: readonly Option[];
-  readonly value: string;
-  onChange(value: string): void;
   /** Shows the label inside the control, for filter bars. */
   readonly isInline?: boolean;
 }
 
+interface SelectProps extends ChoiceProps {
+  readonly value: string;
+  onChange(value: string): void;
+}
+
 /** A choice from a fixed list, with label, hint and errors. */
-export function Select({ label, hint, errors, options, value, onChange, isInline }: SelectProps) {
+export function Select({ value, onChange, ...rest }: SelectProps) {
+  return <Choices {...rest} values={[value]} onChange={([chosen = ""]) => onChange(chosen)} />;
+}
+
+interface MultiSelectProps extends ChoiceProps {
+  readonly values: readonly string[];
+  /** Shown if nothing is chosen. */
+  readonly placeholder: string;
+  onChange(values: readonly string[]): void;
+}
+
+/** A choice of any number of values from a fixed list. */
+export function MultiSelect(props: MultiSelectProps) {
+  return <Choices {...props} isMultiple />;
+}
+
+interface ChoicesProps extends Omit<MultiSelectProps, "placeholder"> {
+  readonly placeholder?: string;
+  readonly isMultiple?: boolean;
+}
+
+function Choices(props: ChoicesProps) {
+  const { label, hint, errors, options, values, onChange, isInline, isMultiple, placeholder } =
+    props;
   const messages = useId();
   const collection = useMemo(
     () => createListCollection<Option>({ items: [...options] }),
@@ -28,8 +54,9 @@ export function Select({ label, hint, errors, options, value, onChange, isInline
     <Ark.Root
       className="field"
       collection={collection}
-      value={[value]}
-      onValueChange={(changed) => onChange(changed.value[0] ?? "")}
+      multiple={isMultiple === true}
+      value={[...values]}
+      onValueChange={(changed) => onChange(changed.value)}
       invalid={(errors ?? []).length > 0}
       positioning={positioning}
       lazyMount
@@ -43,7 +70,10 @@ export function Select({ label, hint, errors, options, value, onChange, isInline
               {label}
             </span>
           )}
-          <Ark.ValueText className="select-value" />
+          <Ark.ValueText
+            className="select-value"
+            {...(placeholder !== undefined && { placeholder })}
+          />
           <ChevronsUpDown size={14} className="select-icon" aria-hidden />
         </Ark.Trigger>
       </Ark.Control>

@@ -1,0 +1,81 @@
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { Client } from "@connectrpc/connect";
+import { createConnectQueryKey, useTransport } from "@connectrpc/connect-query";
+import { useQuery } from "@tanstack/react-query";
+import { type Event, EventService } from "../../../gen/latchkey/v1/event_service_pb.js";
+import { hour } from "../../../src/lib/time-units.js";
+import { useClient } from "../sign-in/connection.js";
+import { serviceNow } from "../ui/service-clock.js";
+
+export interface OwnDenials {
+  /** Newest first. Each stands for `count` refused calls. */
+  readonly events: readonly Event[];
+  /** The number of refused calls. */
+  readonly count: number;
+  /** Whether all were read. */
+  readonly isComplete: boolean;
+}
+
+const none: OwnDenials = { events: [], count: 0, isComplete: true };
+
+/** Live events refresh the list. The interval drops denials that are older than an hour. */
+const refetchInterval = 30_000;
+
+/** The refused calls of an application and its sessions in the last hour. */
+export function useOwnDenials(application: string): OwnDenials {
+  const transport = useTransport();
+  const client = useClient(EventService);
+  const { listEvents } = EventService.method;
+  const input = { principal: application, kind: ["access.denied"] };
+  const { data } = useQuery({
+    queryKey: [
+      ...createConnectQueryKey({ schema: listEvents, input, transport, cardinality: "finite" }),
+      "own denials",
+    ],
+    queryFn: ({ signal }) => readOwnDenials(client, application, { now: serviceNow(), signal }),
+    refetchInterval,
+  });
+  return data ?? none;
+}
+
+/** A tenant writes at most 720 events about denials per hour and process. */
+const maxPages = 20;
+
+interface ReadOptions {
+  /** By the clock of the service. */
+  readonly now: number;
+  readonly signal: AbortSignal;
+}
+
+export async function readOwnDenials(
+  client: Pick<Client<typeof EventService>, "listEvents">,
+  application: string,
+  { now, signal }: ReadOptions,
+): Promise<OwnDenials> {
+  const request = {
+    principal: application,
+    kind: ["access.denied"],
+    since: timestampFromMs(now - hour),
+    size: 100,
+  };
+  const events: Event[] = [];
+  let start: string | undefined;
+  let pages = 0;
+  do {
+    const page = { ...request, ...(start !== undefined && { start }) };
+    const { data, pagination } = await client.listEvents(page, { signal });
+    events.push(...data.filter((event) => isOwn(event, application)));
+    start = pagination?.next;
+    pages++;
+  } while (start !== undefined && pages < maxPages);
+  return {
+    events,
+    count: events.reduce((sum, { count = 1 }) => sum + count, 0),
+    isComplete: start === undefined,
+  };
+}
+
+/** Whether the call was made with a key of the application. A refused key is only the target. */
+function isOwn({ actor, target }: Event, application: string): boolean {
+  return (actor ?? target)?.applicationId === application;
+}
