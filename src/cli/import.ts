@@ -47,6 +47,7 @@ async function importFrom(
       lines: splitLines(chunks ?? process.stdin),
       store,
       peppers: settings.peppers,
+      grantsLimit: settings.grantsLimit,
       dryRun,
       replace,
       report,

@@ -179,6 +179,7 @@ export const definitions = {
   RATE_LIMIT_FAILURES: { parse: rate },
   RATE_LIMIT_SCOPE: { parse: oneOf("process", "shared"), default: "process" },
 
+  GRANTS_LIMIT: { parse: sizeUpTo("1mb"), default: "64kb" },
   BODY_LIMIT: { parse: sizeUpTo("64mb"), default: "1mb" },
   BODY_BUDGET: { parse: sizeUpTo("4096mb"), default: "32mb" },
   HEADER_LIMIT: { parse: sizeUpTo("64kb"), default: "16kb" },

@@ -36,6 +36,8 @@ export interface Settings {
   /** The file with the keys of secret scanning, or `undefined` if its reports are not accepted. */
   readonly secretScanning: LoadedFile | undefined;
   readonly grantPolicy: GrantPolicy;
+  /** The most bytes that the grants of one application or session take. */
+  readonly grantsLimit: number;
   /** The URL of the service for its clients, without a trailing slash. */
   readonly publicUrl: string | undefined;
   readonly corsOrigins: readonly string[];
@@ -106,6 +108,7 @@ export function readSettings(environment: Environment = process.env): Settings {
     foreignKeys: read("FOREIGN_KEYS") === "accept",
     secretScanning: read("SECRET_SCANNING_KEYS"),
     grantPolicy: read("GRANT_POLICY"),
+    grantsLimit: read("GRANTS_LIMIT"),
     publicUrl: read("PUBLIC_URL"),
     corsOrigins: read("CORS_ORIGINS") ?? [],
     trustedProxies: read("TRUSTED_PROXIES") ?? [],

@@ -20,6 +20,7 @@ import type { FieldViolation } from "../contract/problems.js";
 import { invalidRequest, Problem } from "../errors.js";
 import type { EventRecord } from "../store/port/events.js";
 import type { ApplicationFields, SessionFields } from "../store/port/records.js";
+import { checkGrantsSize } from "../validation/grants-size.js";
 import { checkRestrictions, checkSessionQuota } from "../validation/restrictions.js";
 import { checkMessage, validateMessage } from "../validation/validate.js";
 import { findDisallowedGrants, findMissingContainers } from "../validation/violations.js";
@@ -35,7 +36,7 @@ export interface CheckedRecord {
   readonly warning?: FieldViolation | undefined;
 }
 
-export function checkApplication(record: ApplicationFields): CheckedRecord {
+export function checkApplication(record: ApplicationFields, grantsLimit: number): CheckedRecord {
   const { type } = record;
   /** The request that would create the application. */
   const request = toRequest(CreateApplicationRequestSchema, ApplicationRecordSchema, record);
@@ -50,6 +51,7 @@ export function checkApplication(record: ApplicationFields): CheckedRecord {
       throw invalidRequest(missing);
     }
     checkRestrictions(type, record);
+    checkGrantsSize(record, grantsLimit);
     checkSessionQuota(type, record.sessionQuota);
   });
   const [warning] = problem?.violations ?? findDisallowedGrants(type, record);
@@ -57,7 +59,10 @@ export function checkApplication(record: ApplicationFields): CheckedRecord {
 }
 
 /** Violations of a session, which has no grants until it is authorized. */
-export function findSessionViolations(record: SessionFields): readonly FieldViolation[] {
+export function findSessionViolations(
+  record: SessionFields,
+  grantsLimit: number,
+): readonly FieldViolation[] {
   const { authorizedAt, authorizedBy, permissions, rules } = record;
   if ((authorizedAt === undefined) !== (authorizedBy === undefined)) {
     return [{ field: "authorized_by", message: "must be set together with authorized_at" }];
@@ -73,6 +78,7 @@ export function findSessionViolations(record: SessionFields): readonly FieldViol
       // A placeholder: the nonce is used, and only its hash is stored.
       request.nonce = "-";
       checkMessage(AuthorizeSessionRequestSchema, request, conditionPathRule);
+      checkGrantsSize(record, grantsLimit);
     }
   });
 }

@@ -65,9 +65,12 @@ export function parseHeaderLine(bytes: Uint8Array): Header {
 }
 
 /** Parses any other line, or throws a problem with all violations. */
-export function parseRecordLine(bytes: Uint8Array): Line & Pick<CheckedRecord, "warning"> {
+export function parseRecordLine(
+  bytes: Uint8Array,
+  grantsLimit: number,
+): Line & Pick<CheckedRecord, "warning"> {
   const line = parseUnchecked(bytes);
-  const { violations, warning } = checkLine(line);
+  const { violations, warning } = checkLine(line, grantsLimit);
   if (violations.length > 0) {
     throw invalidRequest(
       violations.map(({ field, message }) => ({
@@ -91,12 +94,12 @@ export function parseUnchecked(bytes: Uint8Array): Line {
   return { kind, record } as Line;
 }
 
-function checkLine({ kind, record }: Line): CheckedRecord {
+function checkLine({ kind, record }: Line, grantsLimit: number): CheckedRecord {
   switch (kind) {
     case "application":
-      return checkApplication(record);
+      return checkApplication(record, grantsLimit);
     case "session":
-      return { violations: findSessionViolations(record) };
+      return { violations: findSessionViolations(record, grantsLimit) };
     case "event":
       return { violations: findEventViolations(record) };
     case "end":

@@ -20,6 +20,8 @@ import { type ImportReport, isConflict } from "./import-report.js";
 interface ImportRecordsOptions extends BatchWriterOptions {
   readonly lines: AsyncIterable<SplitLine>;
   readonly peppers: readonly string[];
+  /** The most bytes that the grants of one application or session take. */
+  readonly grantsLimit: number;
 }
 
 /**
@@ -28,7 +30,7 @@ interface ImportRecordsOptions extends BatchWriterOptions {
  * here, or if the store is unavailable.
  */
 export async function importRecords(options: ImportRecordsOptions): Promise<void> {
-  const { lines, peppers, report, onProgress } = options;
+  const { lines, peppers, grantsLimit, report, onProgress } = options;
   const writer = createBatchWriter(options);
   let hasHeader = false;
   let records = 0;
@@ -43,7 +45,8 @@ export async function importRecords(options: ImportRecordsOptions): Promise<void
     if (isBlank(line)) {
       continue;
     }
-    const parsed = announced === undefined ? parseLine(line) : "follows the end of the export";
+    const parsed =
+      announced === undefined ? parseLine(line, grantsLimit) : "follows the end of the export";
     if (typeof parsed === "string") {
       report.addInvalidLine(line.number, parsed);
       onProgress(0, line.bytes.length);
@@ -96,12 +99,15 @@ function isBlank({ bytes, isTooLong }: SplitLine): boolean {
 }
 
 /** Parses a line, or returns the error message. */
-function parseLine(line: SplitLine): ReturnType<typeof parseRecordLine> | string {
+function parseLine(
+  line: SplitLine,
+  grantsLimit: number,
+): ReturnType<typeof parseRecordLine> | string {
   if (line.isTooLong) {
     return `is longer than ${maxLineBytes / 1024 / 1024} MiB`;
   }
   try {
-    return parseRecordLine(line.bytes);
+    return parseRecordLine(line.bytes, grantsLimit);
   } catch (error) {
     return line.isComplete ? reasonOf(error) : "is truncated";
   }

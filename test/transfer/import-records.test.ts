@@ -54,6 +54,7 @@ async function importInto(store: Store, lines: readonly string[], options: Optio
     lines: splitLines(read()),
     store,
     peppers,
+    grantsLimit: 65_536,
     replace,
     dryRun,
     report,
@@ -104,6 +105,19 @@ describe("an import", () => {
     expect(idsOf(held.applications)).toEqual(applications.map(({ id }) => id).sort());
     expect(idsOf(held.sessions)).toEqual([session.id]);
     expect(held.events).toContainEqual(event);
+  });
+
+  it("refuses records whose grants are larger than the limit", async () => {
+    const store = await folder.open();
+    const rule = { priority: 1, conditions: [], transform: "mask", permissions: ["token:read"] };
+    const rules = times(1_000, () => ({ ...rule, container: `/${"a".repeat(60)}/` }));
+    const outcome = await importInto(store, file(applicationLine(anApplication({ rules }))));
+    expect(outcome.messages).toEqual([
+      expect.stringMatching(
+        /^line 2: application\.rules: must be at most 65536 bytes .* \d{5} bytes/,
+      ),
+    ]);
+    expect((await exportAll(store)).applications).toEqual([]);
   });
 
   it("reports each invalid line with its number and error, and adds all others", async () => {

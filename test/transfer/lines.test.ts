@@ -27,7 +27,7 @@ const anyLine = fc.oneof(
   anyEvent.map(eventLine),
 );
 
-const read = (line: string) => parseRecordLine(Buffer.from(line));
+const read = (line: string) => parseRecordLine(Buffer.from(line), 65_536);
 
 /** Returns the error of a line, or an empty string. */
 function getError(line: unknown): string {

@@ -4,11 +4,13 @@ import { callerOf } from "../../auth/caller.js";
 import type { CursorSealerFactory } from "../../auth/cursor-sealing.js";
 import { checkMayAdminister, type GrantGuard } from "../../auth/grants.js";
 import type { Keyring } from "../../auth/keys.js";
+import type { Settings } from "../../config/settings.js";
 import { applicationNotFound, versionMismatch } from "../../errors.js";
 import type { ApplicationStore } from "../../store/port/applications.js";
 import { RecordChanged } from "../../store/port/errors.js";
 import type { ApplicationChange, ApplicationRecord } from "../../store/port/records.js";
 import type { Clock, Store } from "../../store/port/store.js";
+import { checkGrantsSize } from "../../validation/grants-size.js";
 import { type Audit, type AuditedChange, withDenialTarget } from "../events/audit.js";
 
 interface ChangeOptions {
@@ -18,6 +20,7 @@ interface ChangeOptions {
   };
   readonly grantGuard: Pick<GrantGuard, "createChangeCheck">;
   readonly audit: Audit;
+  readonly settings: Pick<Settings, "grantsLimit">;
 }
 
 interface UpdateTarget {
@@ -50,6 +53,7 @@ export function createUpdateApplication({
   store,
   grantGuard,
   audit,
+  settings,
 }: ChangeOptions): UpdateApplication {
   const { applications } = store;
 
@@ -64,6 +68,10 @@ export function createUpdateApplication({
         checkMayAdminister(caller, current);
         checkVersion(current, subject.ifMatch);
         const changed = change(current, now);
+        if (changed.permissions || changed.rules) {
+          const { permissions = current.permissions, rules = current.rules } = changed;
+          checkGrantsSize({ permissions, rules }, settings.grantsLimit);
+        }
         changeCheck.check(current, { ...changed, givesKey });
         return { ...changed, modifiedBy };
       });
@@ -120,6 +128,7 @@ export interface ApplicationHandlerOptions {
   readonly audit: Audit;
   readonly clock: Clock;
   readonly createSealer: CursorSealerFactory;
+  readonly settings: Pick<Settings, "grantsLimit">;
 }
 
 export interface UpdateHandlerOptions extends ApplicationHandlerOptions {

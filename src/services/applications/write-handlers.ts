@@ -21,6 +21,7 @@ import type {
   ApplicationFields,
   ApplicationRecord,
 } from "../../store/port/records.js";
+import { checkGrantsSize } from "../../validation/grants-size.js";
 import { checkRestrictions, checkSessionQuota } from "../../validation/restrictions.js";
 import { checkFuture, fromTimestamp, readExpiry } from "../../validation/time.js";
 import { stateOf, withDenialTarget } from "../events/audit.js";
@@ -42,6 +43,7 @@ export function createWriteHandlers({
   audit,
   updateApplication,
   clock,
+  settings,
 }: UpdateHandlerOptions): Pick<
   ApplicationHandlers,
   | "createApplication"
@@ -80,6 +82,7 @@ export function createWriteHandlers({
       const caller = callerOf(context);
       const type = request.type as ApplicationType;
       const grants = readGrants(request);
+      checkGrantsSize(grants, settings.grantsLimit);
       checkGrantsAllowed(type, grants);
       checkRestrictions(type, request);
       checkSessionQuota(type, request.sessionQuota);
@@ -113,6 +116,8 @@ export function createWriteHandlers({
     async updateApplication(request, context) {
       const { name } = request;
       const grants = readGrants(request);
+      // In the transaction it would block other writes.
+      checkGrantsSize(grants, settings.grantsLimit);
       const { expiresAt: expiry } = request;
       const expiresAt = expiry && fromTimestamp(expiry, "expires_at");
       const changes = { ...readChanges(request), ...(expiresAt !== undefined && { expiresAt }) };

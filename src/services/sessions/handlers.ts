@@ -28,6 +28,7 @@ import type {
 } from "../../store/port/records.js";
 import type { SessionFilter } from "../../store/port/sessions.js";
 import type { Clock, Store } from "../../store/port/store.js";
+import { checkGrantsSize } from "../../validation/grants-size.js";
 import { readExpiry, toTimestamp } from "../../validation/time.js";
 import { createUpdateApplication } from "../applications/update-application.js";
 import { writeContextOf } from "../change-context.js";
@@ -111,6 +112,7 @@ function createSessionSetupHandlers({
     async authorizeSession(request, context) {
       const caller = callerOf(context);
       const grants = readGrants(request);
+      checkGrantsSize(grants, settings.grantsLimit);
       checkSessionMayHold(grants);
       grantGuard.checkMayDelegate(caller, grants);
       const expiresAt = await readExpiry(request.expiresAt, store, settings.sessionMaxTtl);
@@ -165,7 +167,7 @@ function createManageHandlers({
   const { sessions } = store;
   const cursors = createCursors(createSealer, "sessions");
   const toMessage = (found: SessionWithApplication) => toSession(found, settings.grantPolicy);
-  const updateApplication = createUpdateApplication({ store, grantGuard, audit });
+  const updateApplication = createUpdateApplication({ store, grantGuard, audit, settings });
 
   /** The number of open sessions that match, if it is not too expensive to count. */
   async function count(filter: SessionFilter, signal: AbortSignal): Promise<number | undefined> {

@@ -18,6 +18,7 @@ import { createExpectRefused, type Statuses } from "./assertions.js";
 import { describeAuditLog } from "./audit-log.js";
 import { describeListEvents } from "./events-list.js";
 import type { ApiSubject } from "./fixtures.js";
+import { describeGrantsLimit } from "./grants-limit.js";
 import { describeIdempotency } from "./idempotency.js";
 import { describeInvalidKeys } from "./invalid-keys.js";
 import { describeKeyRevocation } from "./key-revocation.js";
@@ -47,6 +48,7 @@ type DescribeCases = (subject: ApiSubject) => void;
 
 /** Areas in which protocols differ: messages, lists, status codes, headers and error details. */
 const essentialCases: readonly DescribeCases[] = [
+  describeGrantsLimit,
   describeCreateApplication,
   describeApplicationFields,
   describeListApplications,
@@ -86,6 +88,7 @@ const allCases: readonly DescribeCases[] = [
   describeListEvents,
   describeOverview,
   describePrivilegeEscalation,
+  describeGrantsLimit,
   describeSessionLimits,
 ];
 

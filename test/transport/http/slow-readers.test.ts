@@ -6,7 +6,7 @@ import { send } from "../../support/http/http.js";
 import { startServer, type TestServer } from "../../support/service/server.js";
 import { until } from "../../support/until.js";
 
-const environment = { HEADER_TIMEOUT: "2s", BODY_TIMEOUT: "2s" };
+const environment = { HEADER_TIMEOUT: "2s", BODY_TIMEOUT: "2s", GRANTS_LIMIT: "1mb" };
 
 let server: TestServer;
 let root: BootstrapResult;
