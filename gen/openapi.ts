@@ -7504,8 +7504,8 @@ export const openapi = {
           "Sessions"
         ],
         "summary": "Revokes a session",
-        "description": "Its key and its nonce become invalid at once.\n\nRequires the permission `session:delete`, which only private applications, management applications, and sessions can hold.",
-        "x-access": "Requires the permission `session:delete`, which only private applications, management applications, and sessions can hold.",
+        "description": "Its key and its nonce become invalid at once.\n\nA session can revoke itself with its own key, authorized or not. The response to a second call with that key is `unauthenticated`.\n\nRequires the permission `session:delete`, which only private applications, management applications, and sessions can hold. A session needs no permission for itself.",
+        "x-access": "Requires the permission `session:delete`, which only private applications, management applications, and sessions can hold. A session needs no permission for itself.",
         "x-required-permission": "session:delete",
         "x-callers": [
           "private",

@@ -69,7 +69,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
   function admitAgain(call: Call): MaybePromise<AdmittedCall> {
     return mapMaybePromise(authentication.authenticateAgain(call), (caller) => {
       checkRestrictions(caller, call);
-      authorize(caller, call.method);
+      authorize.call(caller, call.method);
       return new Admitted(call, caller, currentTick());
     });
   }
@@ -100,7 +100,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
           throwIfRefused(refusal);
           // After the restrictions: use from a wrong place is not use by the owner.
           lastUsed.record(caller);
-          authorize(caller, call.method);
+          authorize.call(caller, call.method);
           return new Admitted(call, caller, tick);
         });
       });

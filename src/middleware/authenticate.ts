@@ -1,9 +1,10 @@
 import type { DescMethod } from "@bufbuild/protobuf";
-import type { Authenticate, IdentifyCertificate } from "../auth/authenticate.js";
+import type { Authenticate, FindClaimedOwner, IdentifyCertificate } from "../auth/authenticate.js";
 import type { Call, Caller } from "../auth/caller.js";
 import type { ReadKey } from "../auth/read-key.js";
+import { parseKey } from "../contract/key-format.js";
 import { accessOf } from "../contract/methods.js";
-import { unauthenticated } from "../errors.js";
+import { type Problem, unauthenticated } from "../errors.js";
 import { type MaybePromise, mapMaybePromise } from "../lib/async.js";
 import { memoize } from "../lib/cache.js";
 import type { RateLimits } from "../services/rate-limits/rate-limits.js";
@@ -20,9 +21,10 @@ interface CallAuthentication {
 interface CallAuthenticationOptions {
   readonly identify: Authenticate;
   readonly identifyCertificate: IdentifyCertificate;
+  readonly findClaimedOwner: FindClaimedOwner;
   readonly readKey: ReadKey;
   readonly keyHeader: string;
-  readonly rateLimits: Pick<RateLimits, "countFailure">;
+  readonly rateLimits: Pick<RateLimits, "countFailure" | "countEndedSession">;
 }
 
 /**
@@ -32,6 +34,7 @@ interface CallAuthenticationOptions {
 export function createCallAuthentication({
   identify,
   identifyCertificate,
+  findClaimedOwner,
   readKey,
   keyHeader,
   rateLimits,
@@ -42,11 +45,34 @@ export function createCallAuthentication({
       keyHeader: access.keyHeader || keyHeader,
       acceptsAuthorization: access.authorizationHeader,
       acceptsCertificate: access.clientCertificate,
+      isForOwnSession: access.ownSession !== "",
     };
   });
 
-  function refuse(call: Call, isGuess: boolean): MaybePromise<never> {
-    const counting = isGuess ? rateLimits.countFailure(call.peer) : undefined;
+  /**
+   * Whether a call repeats that of a session which ended itself: the key names a session
+   * that no longer exists, so there is nothing to guess, or is its key but no longer valid.
+   */
+  function isOfEndedSession(call: Call, key: string): MaybePromise<boolean> {
+    const isPossible = optionsOf(call.method).isForOwnSession && parseKey(key)?.kind === "ses";
+    return (
+      isPossible &&
+      mapMaybePromise(findClaimedOwner(key), (found) => !found || found.reason !== undefined)
+    );
+  }
+
+  function countFailure({ peer }: Call, isEnded: boolean): MaybePromise<Problem | undefined> {
+    return isEnded ? rateLimits.countEndedSession(peer) : rateLimits.countFailure(peer);
+  }
+
+  function refuse(call: Call, guessed = ""): MaybePromise<never> {
+    // A missing key is not a guess.
+    const counting =
+      guessed === ""
+        ? undefined
+        : mapMaybePromise(isOfEndedSession(call, guessed), (isEnded) =>
+            countFailure(call, isEnded),
+          );
     return mapMaybePromise(counting, (refusal) => {
       const { keyHeader, acceptsAuthorization } = optionsOf(call.method);
       throw refusal ?? unauthenticated(keyHeader, acceptsAuthorization);
@@ -65,14 +91,13 @@ export function createCallAuthentication({
       const key = readKey(call);
       return mapMaybePromise(find(call, key), (caller) => {
         if (!caller) {
-          // A missing key is not a guess.
-          return refuse(call, key !== "");
+          return refuse(call, key);
         }
         return caller;
       });
     },
 
     authenticateAgain: (call) =>
-      mapMaybePromise(find(call, readKey(call)), (caller) => caller ?? refuse(call, false)),
+      mapMaybePromise(find(call, readKey(call)), (caller) => caller ?? refuse(call)),
   };
 }

@@ -1,6 +1,10 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import { type ContextValues, createContextValues } from "@connectrpc/connect";
-import { createAuthenticate, createIdentifyCertificate } from "../auth/authenticate.js";
+import {
+  createAuthenticate,
+  createFindClaimedOwner,
+  createIdentifyCertificate,
+} from "../auth/authenticate.js";
 import { type Call, contextValuesOf, unauthenticatedContextValuesOf } from "../auth/caller.js";
 import type { AddressOf, ReadAddressOf } from "../auth/caller-address.js";
 import type { Keyring } from "../auth/keys.js";
@@ -103,10 +107,12 @@ function createAuthenticatedPipeline(
   { store, keyring, readKey, addressOf, rateLimits, settings, lastUsed, methods }: PipelineOptions,
 ): Pipeline {
   const { keyHeader, grantPolicy } = settings;
+  const authorize = createAuthorize(methods);
   const admission = createAdmission({
     authentication: createCallAuthentication({
       identify: createAuthenticate(store, keyring, grantPolicy),
       identifyCertificate: createIdentifyCertificate(store, settings.gatewayCertificates),
+      findClaimedOwner: createFindClaimedOwner(store, keyring),
       readKey,
       keyHeader,
       rateLimits,
@@ -114,7 +120,7 @@ function createAuthenticatedPipeline(
     checkRestrictions: createCheckRestrictions(addressOf),
     rateLimits,
     lastUsed,
-    authorize: createAuthorize(methods),
+    authorize,
     withDeadline,
   });
 
@@ -135,9 +141,10 @@ function createAuthenticatedPipeline(
               callLimit.check();
               return callLimit.count(
                 mapMaybePromise(readAndValidate(call, message), () =>
-                  admission.run(admitted, (authorized) =>
-                    handle(message, contextValuesOf(authorized)),
-                  ),
+                  admission.run(admitted, (authorized) => {
+                    authorize.request(authorized.caller, call.method, message);
+                    return handle(message, contextValuesOf(authorized));
+                  }),
                 ),
               );
             }),

@@ -4,7 +4,8 @@ import { formatList } from "./prose.js";
 
 /** Describes who may call a method. */
 export function describeAccess(contract: Contract, method: DescMethod): string {
-  const { permission, callers, acceptsAuthorization, unauthenticated } = contract.access(method);
+  const { permission, callers, acceptsAuthorization, unauthenticated, allowsOwnSession } =
+    contract.access(method);
   if (unauthenticated) {
     return "Needs no key.";
   }
@@ -25,7 +26,8 @@ export function describeAccess(contract: Contract, method: DescMethod): string {
   }
   const required =
     needs.length > 0 ? `Requires ${needs.join(" and ")}.` : "Any valid key is accepted.";
-  return required + places;
+  const own = allowsOwnSession ? " A session needs no permission for itself." : "";
+  return required + own + places;
 }
 
 /** The kinds of caller that are allowed and can hold the permission. Empty if no key is required. */

@@ -75,6 +75,8 @@ interface Access {
   readonly acceptsAuthorization: boolean;
   /** Whether no key is required. */
   readonly unauthenticated: boolean;
+  /** Whether a session may call it for itself without the permission. */
+  readonly allowsOwnSession: boolean;
 }
 
 export interface Permission {
@@ -128,6 +130,7 @@ export function readContract(files: readonly DescFile[]): Contract {
         keyHeader: access.key_header,
         acceptsAuthorization: access.authorization_header ?? false,
         unauthenticated: access.unauthenticated ?? false,
+        allowsOwnSession: access.own_session !== undefined,
       };
     },
     httpStatus: (method) => readOwn(method, "http_status"),
@@ -177,6 +180,7 @@ interface AccessOption {
   readonly key_header?: string;
   readonly authorization_header?: boolean;
   readonly unauthenticated?: boolean;
+  readonly own_session?: string;
 }
 
 function createBinding(method: DescMethod, rule: HttpRule): HttpBinding {

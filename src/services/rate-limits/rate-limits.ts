@@ -30,6 +30,9 @@ export interface RateLimits {
 
   /** Counts a call with an invalid key or signature, or one that revokes a key, per address. */
   countFailure(peer: Peer): MaybePromise<Problem | undefined>;
+
+  /** Counts a call with the key of an ended session, per address, at the rate of public keys. */
+  countEndedSession(peer: Peer): MaybePromise<Problem | undefined>;
 }
 
 interface RateLimitsOptions {
@@ -178,6 +181,8 @@ export function createRateLimits(options: RateLimitsOptions): RateLimits {
     countRefusedSession: () => onRefusal?.("sessions"),
 
     countFailure: (peer) => limits.failures?.count(addressKey(peer), 1),
+
+    countEndedSession: (peer) => limits.public?.count(addressKey(peer), 1),
   };
 }
 

@@ -243,9 +243,11 @@ function createManageHandlers({
         }),
         ({ application }) => {
           name = application.name;
-          withDenialTarget({ applicationId: application.id, sessionId: id, name }, () =>
-            checkMayAdminister(caller, application),
-          );
+          if (caller.session?.id !== id) {
+            withDenialTarget({ applicationId: application.id, sessionId: id, name }, () =>
+              checkMayAdminister(caller, application),
+            );
+          }
         },
       );
       if (!wasDeleted) {

@@ -193,6 +193,40 @@ export function describeSessionManagement({ server, api, expectRefused }: ApiSub
     });
   });
 
+  describe("a session", () => {
+    it("revokes itself without a permission, authorized or not", async () => {
+      const { root, openSession } = await createTenant();
+      for (const grants of [undefined, tokenRead]) {
+        const { key } = await openSession(grants);
+        const { sessionId = "" } = await api().whoAmI(key);
+        await api().deleteSession(key, { id: sessionId.toUpperCase() });
+        await expectRefused(api().whoAmI(key), "unauthenticated");
+        await expectRefused(api().deleteSession(key, { id: sessionId }), "unauthenticated");
+      }
+      expect(await listIds(root.key)).toEqual([]);
+    });
+
+    it("revokes no other session without session:delete", async () => {
+      const { root, shop, openSession } = await createTenant();
+      const { id } = await api().createSession(shop.key);
+      for (const grants of [undefined, tokenRead]) {
+        const { key } = await openSession(grants);
+        await expectRefused(api().deleteSession(key, { id }), "permission_denied");
+        await expectRefused(api().deleteSession(key, { id: newId(0) }), "permission_denied");
+      }
+      expect(await listIds(root.key)).toContain(id);
+    });
+
+    it("revokes itself even if its application holds permissions that it does not", async () => {
+      const { createApplication, openSession } = await createTenant();
+      const reader = await createApplication("public", { permissions: ["application:read"] });
+      const { key } = await openSession(tokenRead, reader);
+      const { sessionId = "" } = await api().whoAmI(key);
+      await api().deleteSession(key, { id: sessionId });
+      await expectRefused(api().whoAmI(key), "unauthenticated");
+    });
+  });
+
   describe("revoking all sessions of an application", () => {
     it("revokes the open ones at once, and no others", async () => {
       const { root, shop, backend, createApplication, openSession } = await createTenant();

@@ -17,7 +17,7 @@ export interface CallerColumn {
   readonly isOtherTenant?: true;
   readonly hasNoPermissions?: true;
   /** The target, if it is not an ordinary one of the first tenant. */
-  readonly specialTarget?: "more privileged" | "itself as last manager";
+  readonly specialTarget?: "more privileged" | "itself as last manager" | "itself as session";
   /** Creates the caller's key with these permissions. Keys that are to expire do so within an hour. */
   createKey(
     tenant: MatrixTenant,
@@ -86,6 +86,14 @@ export const callerColumns: readonly CallerColumn[] = [
     getOwnerKind: session,
     createKey: async (tenant, _type, permissions) =>
       (await tenant.createSession(permissions)).sessionKey,
+  },
+  {
+    name: "own session",
+    description: "session that is not authorized yet and acts on itself",
+    getOwnerKind: session,
+    hasNoPermissions: true,
+    specialTarget: "itself as session",
+    createKey: async () => undefined,
   },
   inactiveApplication(
     "expired",

@@ -34,7 +34,7 @@ ${renderTable(["Caller", "Description"], refused.map(describeColumn))}
 ${renderTable(["Caller", "Description"], others.map(describeColumn))}
 
 The table shows callers that hold the required permission and no other permission of this service (except *last manager*).
-Without the required permission each of them gets 403, even with all others.
+Without the required permission each of them gets 403, even with all others (except *own session*).
 
 | Result | Meaning |
 |---|---|

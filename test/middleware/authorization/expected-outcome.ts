@@ -20,7 +20,7 @@ export function getExpectedOutcome(
   column: CallerColumn,
   holding: Holding,
 ): Outcome {
-  const { permission, callers, keyHeader } = accessOf(method);
+  const { permission, callers, keyHeader, ownSession } = accessOf(method);
   const kind = column.getOwnerKind(method);
   const needsPermission = permission !== "" && holding === "with" && !column.hasNoPermissions;
   if (kind !== undefined && needsPermission && !mayHold(kind, permission)) {
@@ -28,6 +28,9 @@ export function getExpectedOutcome(
   }
   if (kind === undefined || column.isInactive) {
     return problemCatalogue.unauthenticated.status;
+  }
+  if (column.specialTarget === "itself as session" && ownSession !== "") {
+    return "done";
   }
   const isKindAllowed = callers.length === 0 || callers.includes(callerKinds[kind]);
   if (!isKindAllowed || (permission !== "" && (holding === "without" || column.hasNoPermissions))) {

@@ -118,6 +118,10 @@ function createCellCaller({ server, session, tenant, keyFor, sharedTarget }: Cel
         const target = await createLastManager(server);
         return { target, key: target.key };
       }
+      case "itself as session": {
+        const { id, sessionKey } = await tenant.createSession();
+        return { target: { ...sharedTarget, sessionId: id }, key: sessionKey };
+      }
       case "more privileged": {
         const target = await tenant.createTarget(["token:read", "application:read"]);
         return { target, key: await keyFor(cell) };

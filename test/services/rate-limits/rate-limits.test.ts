@@ -464,6 +464,26 @@ describe("limits by application type", () => {
 });
 
 describe("invalid keys", () => {
+  it("are not those of sessions that ended themselves, however often they repeat it", async () => {
+    const { server, tenant } = await start({ RATE_LIMIT_FAILURES: "1/h:2" });
+    const api = createRestApi(server.url);
+    const signOut = (key: string, id: string) =>
+      send(server, `/sessions/${id}`, { method: "DELETE", headers: { "svc-api-key": key } });
+    const { id, sessionKey } = await api.createSession(tenant.shop.key);
+    const attempts = [await signOut(sessionKey, id)];
+    for (let attempt = 0; attempt < 5; attempt++) {
+      attempts.push(await signOut(sessionKey, id));
+    }
+    expect(attempts.map(({ status }) => status)).toEqual([204, 401, 401, 401, 401, 401]);
+
+    const open = await api.createSession(tenant.shop.key);
+    const forged = generateKey("ses", open.id);
+    expect((await signOut(forged, open.id)).status).toBe(401);
+    expect((await whoAmI(server, sessionKey)).status).toBe(401);
+    expect((await signOut(forged, open.id)).status).toBe(429);
+    expect((await signOut(sessionKey, id)).status).toBe(401);
+  });
+
   it("are all refused, mostly with 429, while valid keys from the same address work", async () => {
     const { server, tenant } = await start({ RATE_LIMIT_FAILURES: "" });
     freezeTime();
