@@ -190,6 +190,7 @@ describeInBrowser("console list of 10,000 applications", (browser) => {
       ["Status", () => choose(page, "Status", "disabled"), "status=disabled", "1 application"],
       ["Expires", () => choose(page, "Expires", "within 30 days"), "expires=30", "1 application"],
       ["Last used", () => choose(page, "Last used", "not for 90 days"), "unused=90", many(count)],
+      ["Last used", () => choose(page, "Last used", "never"), "unused=never", many(count + 4)],
       [
         "Permission",
         () => write("Permission", "season:run"),

@@ -62,6 +62,7 @@ export function addListAndGet(apps: Command): void {
       "only applications not used since this time; 90d means 90 days ago",
       parsePastTime,
     )
+    .option("--never-used", "only applications that were never used")
     .addOption(
       choice("--order <order>", "sort order", choicesOf(ListApplicationsRequestSchema.field.order)),
     )
@@ -96,12 +97,13 @@ interface ApplicationListFlags extends ClientFlags, ListFlags {
   readonly createdBy?: string;
   readonly expiresBefore?: Date;
   readonly unusedSince?: Date;
+  readonly neverUsed?: boolean;
   readonly order?: string;
 }
 
 async function listApplications(flags: ApplicationListFlags): Promise<void> {
   const { type, status, permission, name: namePrefix, externalId, order } = flags;
-  const { createdBy, expiresBefore, unusedSince } = flags;
+  const { createdBy, expiresBefore, unusedSince, neverUsed } = flags;
   const q = await readSearch(flags);
   const filter = {
     ...(type && { type }),
@@ -113,6 +115,7 @@ async function listApplications(flags: ApplicationListFlags): Promise<void> {
     ...(order && { order }),
     ...(expiresBefore && { expiresBefore: timestampFromDate(expiresBefore) }),
     ...(unusedSince && { lastUsedBefore: timestampFromDate(unusedSince) }),
+    ...(neverUsed && { neverUsed }),
   };
   await withClient(flags, async (context) => {
     const { client, call, output } = context;

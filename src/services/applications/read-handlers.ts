@@ -107,6 +107,7 @@ function readSearch(
     words,
     expiresBefore: readTime(request.expiresBefore, "expires_before"),
     lastUsedBefore: readTime(request.lastUsedBefore, "last_used_before"),
+    neverUsed: request.neverUsed || undefined,
   };
   const isEmpty = Object.values(filter).every((value) => value === undefined);
   const order = (request.order as ListOrder | undefined) ?? defaultOrder(filter);
@@ -117,16 +118,16 @@ function readTime(time: Timestamp | undefined, field: string): number | undefine
   return time && fromTimestamp(time, field);
 }
 
-/** A range filter implies the order of its field. */
+/** A filter by name or time implies the order of its field. */
 function defaultOrder(filter: ApplicationFilter): ListOrder | undefined {
-  const { namePrefix, expiresBefore, lastUsedBefore } = filter;
+  const { namePrefix, expiresBefore, lastUsedBefore, neverUsed } = filter;
   if (namePrefix !== undefined) {
     return "name";
   }
   if (expiresBefore !== undefined) {
     return "expires_at";
   }
-  return lastUsedBefore === undefined ? undefined : "last_used_at";
+  return lastUsedBefore === undefined && !neverUsed ? undefined : "last_used_at";
 }
 
 /** Finds an application of the caller's tenant. Throws if there is none. */

@@ -218,7 +218,7 @@ function toFilter({ tenantId, ids, filter = {}, order = "newest", from }: ListQu
 
 function conditionsOf(filter: ApplicationFilter): Document[] {
   const { type, disabled, permission, namePrefix, externalId, keyId, createdBy } = filter;
-  const { expiresBefore, lastUsedBefore } = filter;
+  const { expiresBefore, lastUsedBefore, neverUsed } = filter;
   const prefix = namePrefix === undefined ? undefined : foldName(namePrefix);
   const fields = {
     type,
@@ -230,6 +230,7 @@ function conditionsOf(filter: ApplicationFilter): Document[] {
     folded_name: prefix === undefined ? undefined : { $gte: prefix, $lt: `${prefix}\u{10ffff}` },
     expires_at: expiresBefore === undefined ? undefined : { $lt: new Date(expiresBefore) },
     idle_since: lastUsedBefore === undefined ? undefined : { $lt: new Date(lastUsedBefore) },
+    last_used_at: neverUsed && { $exists: false },
   };
   return Object.entries(fields).flatMap(([name, condition]) =>
     condition === undefined ? [] : [{ [name]: condition }],

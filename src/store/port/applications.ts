@@ -89,6 +89,7 @@ export interface ApplicationFilter {
   readonly expiresBefore?: number | undefined;
   /** Last used before this time, or created before it and never used. */
   readonly lastUsedBefore?: number | undefined;
+  readonly neverUsed?: true | undefined;
 }
 
 /**
@@ -201,7 +202,7 @@ export function matchesFilter(
   order: ListOrder,
 ): boolean {
   const { type, disabled, permission, namePrefix, externalId } = filter;
-  const { keyId, createdBy, words, expiresBefore, lastUsedBefore } = filter;
+  const { keyId, createdBy, words, expiresBefore, lastUsedBefore, neverUsed } = filter;
   const expiry = record.expiresAt ?? Number.POSITIVE_INFINITY;
   return (
     (order !== "expires_at" || Number.isFinite(expiry)) &&
@@ -212,6 +213,7 @@ export function matchesFilter(
     (createdBy === undefined || record.createdBy === createdBy) &&
     (expiresBefore === undefined || expiry < expiresBefore) &&
     (lastUsedBefore === undefined || lastUseOf(record) < lastUsedBefore) &&
+    (neverUsed === undefined || record.lastUsedAt === undefined) &&
     (namePrefix === undefined || foldName(record.name).startsWith(foldName(namePrefix))) &&
     (permission === undefined || holds(record, permission)) &&
     (words === undefined || hasWords(record, words))

@@ -142,6 +142,22 @@ export function describeSearchApplications({ server, api, expectRefused }: ApiSu
       expect(used.lastUsedAt).toEqual(timestampFromMs(at));
     });
 
+    it("finds applications that were never used, the oldest first", async () => {
+      const { apps, names } = await createTenant();
+      const all = await names({ order: "last_used_at" });
+      const { id: applicationId } = apps.checkout;
+      const at = server().clock.now() + day;
+      await server().store.applications.recordUses([{ applicationId, at }]);
+      const unused = all.filter((name) => name !== "Checkout backend");
+      expect(unused.length).toBeGreaterThan(1);
+      expect(await names({ neverUsed: true })).toEqual(unused);
+      expect(await names({ neverUsed: false, order: "last_used_at" })).toEqual([
+        ...unused,
+        "Checkout backend",
+      ]);
+      expect(await names({ neverUsed: true, type: "public" })).toEqual(["Web shop"]);
+    });
+
     it("finds applications that match all filters", async () => {
       const { names } = await createTenant();
       expect(await names({ type: "private", permission: "token:use" })).toEqual([

@@ -204,6 +204,33 @@ export function describeSearch(subject: () => Subject): void {
       expect((await readPages({ ...query, size: 2 })).flat()).toEqual(idsOf(expected));
     });
   });
+
+  describe("a search for applications that were never used", () => {
+    it.each(orders)("leaves out those that were, in the order %s", async (order) => {
+      const tenantId = randomUUID();
+      const { store, clock } = subject();
+      const expiresAt = clock.now() + hour;
+      const records = await createAll(
+        tenantId,
+        times(6, (index) => ({ expiresAt, type: index < 4 ? "private" : "public" }) as const),
+      );
+      const used = [records[1], records[4]].map(must);
+      await store.applications.recordUses(
+        used.map(({ id }) => ({ applicationId: id, at: clock.now() })),
+      );
+      const unused = records.filter((record) => !used.includes(record)).sort(compareBy(order));
+      const query = { tenantId, filter: { neverUsed: true }, order } as const;
+      const found = await list(query);
+      expect(idsOf(found.items)).toEqual(idsOf(unused));
+      expect(found.total).toBe(4);
+      expect((await readPages({ ...query, size: 3 })).flat()).toEqual(idsOf(unused));
+      const filter = { neverUsed: true, type: "public" } as const;
+      const isPublic = ({ type }: ApplicationRecord) => type === "public";
+      expect(idsOf((await list({ ...query, filter })).items)).toEqual(
+        idsOf(unused.filter(isPublic)),
+      );
+    });
+  });
 }
 
 /** A position before the first item of an order. */

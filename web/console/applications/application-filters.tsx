@@ -54,6 +54,15 @@ export function ApplicationFilters(props: ApplicationFiltersProps) {
         onClear={onClear}
       >
         <SearchField search={params.q} onChange={onSearch} />
+        {params.view === "unused" && (
+          <Select
+            isInline
+            label="Not used"
+            options={unusedViewOptions}
+            value={params.unused}
+            onChange={(unused) => onChange({ unused })}
+          />
+        )}
         <Select
           isInline
           label="Sort"
@@ -127,6 +136,11 @@ const orderLabels: Readonly<Record<string, string>> = {
 };
 const orderOptions = orders.map((order) => ({ value: order, label: orderLabels[order] ?? order }));
 
+const unusedViewOptions = unusedChoices.map((choice) => ({
+  value: choice,
+  label: choice === "never" ? "Never" : `For ${choice} days`,
+}));
+
 const filters: readonly Filter<Exclude<keyof Filters, "q">>[] = [
   choiceFilter({ name: "type", label: "Type", options: plainOptions(types), any: "Any type" }),
   choiceFilter({
@@ -144,7 +158,10 @@ const filters: readonly Filter<Exclude<keyof Filters, "q">>[] = [
   choiceFilter({
     name: "unused",
     label: "Last used",
-    options: unusedChoices.map((days) => ({ value: days, label: `not for ${days} days` })),
+    options: unusedChoices.map((choice) => ({
+      value: choice,
+      label: choice === "never" ? "never" : `not for ${choice} days`,
+    })),
     any: "Any time",
   }),
   {

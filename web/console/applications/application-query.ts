@@ -20,7 +20,7 @@ export const pageSize = maximumOf(field.size);
 
 /** Ranges of the filters by time, in days. */
 export const expiryChoices = ["7", "30", "90", "365"] as const;
-export const unusedChoices = ["30", "90", "365"] as const;
+export const unusedChoices = ["7", "30", "90", "365", "never"] as const;
 
 /** Lists that a tab opens. */
 export const views = ["all", "expiring", "unused"] as const;
@@ -57,7 +57,7 @@ export const noFilters = Object.fromEntries(filterNames.map((name) => [name, ""]
 /** The filters that are set, without those of the view. */
 export function chosenFilters(params: ListParams): (keyof Filters)[] {
   const defaults = viewDefaults[params.view];
-  return filterNames.filter((name) => params[name] !== "" && params[name] !== defaults[name]);
+  return filterNames.filter((name) => params[name] !== "" && !(name in defaults));
 }
 
 /** Reads and changes the query string, which never contains a key. */
@@ -79,7 +79,7 @@ function readParams(parameters: URLSearchParams): ListParams {
     type: oneOf("type", types) ?? "",
     status: oneOf("status", statuses) ?? "",
     expires: defaults.expires ?? oneOf("expires", expiryChoices) ?? "",
-    unused: defaults.unused ?? oneOf("unused", unusedChoices) ?? "",
+    unused: oneOf("unused", unusedChoices) ?? defaults.unused ?? "",
     permission: readText("permission"),
     createdBy: isId(read("createdBy")) ? read("createdBy") : "",
     externalId: readText("externalId"),
@@ -88,9 +88,10 @@ function readParams(parameters: URLSearchParams): ListParams {
 }
 
 function toQuery(params: ListParams): Record<string, string> {
-  const { view, order } = params;
+  const { view, order, unused } = params;
   return {
     ...(view !== "all" && { view }),
+    ...(view === "unused" && unused !== viewDefaults.unused.unused && { unused }),
     ...Object.fromEntries(chosenFilters(params).map((name) => [name, params[name]])),
     ...(order !== viewDefaults[view].order && { order }),
   };
@@ -121,7 +122,9 @@ export function toListRequest(params: ListParams): ListRequest {
     ...(type !== "" && { type }),
     ...(status !== "" && { status }),
     ...(expires !== "" && { expiresBefore: inDays(Number(expires)) }),
-    ...(unused !== "" && { lastUsedBefore: inDays(-Number(unused)) }),
+    ...(unused === "never"
+      ? { neverUsed: true }
+      : unused !== "" && { lastUsedBefore: inDays(-Number(unused)) }),
     ...(permission !== "" && { permission }),
     ...(createdBy !== "" && { createdBy }),
     ...(externalId !== "" && { externalId }),

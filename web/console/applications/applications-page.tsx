@@ -1,6 +1,6 @@
 import { AppWindow, CalendarClock, Plus, SearchX, Sprout } from "lucide-react";
-import { type ReactNode, useMemo, useState } from "react";
-import { expiringDays, unusedDays } from "../../../src/contract/defaults.js";
+import { useMemo, useState } from "react";
+import { expiringDays } from "../../../src/contract/defaults.js";
 import { countOf, formatNumber } from "../../common/count.js";
 import { ListSummary } from "../lists/list-summary.js";
 import { useSignedInKey } from "../sign-in/signed-in-key.js";
@@ -116,7 +116,7 @@ function Applications({ params, onChange, onClear }: ApplicationsProps) {
           isFiltered ? (
             <NoMatches rows={rows} hasSearch={params.q !== ""} onClear={onClear} />
           ) : (
-            emptyViews[params.view]
+            <EmptyView params={params} />
           )
         }
       />
@@ -143,7 +143,9 @@ function summaryOf(
     return `${applications} ${count === 1 ? "expires" : "expire"} within ${expires} days`;
   }
   if (view === "unused") {
-    return `${applications} unused for ${unused} days`;
+    return unused === "never"
+      ? `${applications} never used`
+      : `${applications} unused for ${unused} days`;
   }
   return order === "expires_at" ? `${applications} with an expiry` : applications;
 }
@@ -168,24 +170,35 @@ function NoMatches({ rows, hasSearch, onClear }: NoMatchesProps) {
   );
 }
 
-/** Empty states by view. */
-const emptyViews: Readonly<Record<View, ReactNode>> = {
-  all: (
-    <EmptyState icon={AppWindow} title="No applications yet" action={<NewLink />}>
-      An application has keys and permissions. Create one for each service or website that calls
-      your API.
-    </EmptyState>
-  ),
-  expiring: (
-    <EmptyState icon={CalendarClock} title={`Nothing expires in the next ${expiringDays} days`}>
-      Applications with an expiry appear here {expiringDays} days before they stop working. Extend
-      the expiry or create a replacement in time.
-    </EmptyState>
-  ),
-  unused: (
-    <EmptyState icon={Sprout} title="Every application is in use or new">
-      Applications that were not used for {unusedDays} days appear here. Disable them, then delete
-      them when nobody misses them.
-    </EmptyState>
-  ),
-};
+function EmptyView({ params: { view, unused } }: { readonly params: ListParams }) {
+  switch (view) {
+    case "all":
+      return (
+        <EmptyState icon={AppWindow} title="No applications yet" action={<NewLink />}>
+          An application has keys and permissions. Create one for each service or website that calls
+          your API.
+        </EmptyState>
+      );
+    case "expiring":
+      return (
+        <EmptyState icon={CalendarClock} title={`Nothing expires in the next ${expiringDays} days`}>
+          Applications with an expiry appear here {expiringDays} days before they stop working.
+          Extend the expiry or create a replacement in time.
+        </EmptyState>
+      );
+    case "unused":
+      return (
+        <EmptyState
+          icon={Sprout}
+          title={
+            unused === "never" ? "Every application was used" : "Every application is in use or new"
+          }
+        >
+          {unused === "never"
+            ? "Applications that were never used appear here."
+            : `Applications that were not used for ${unused} days appear here.`}{" "}
+          Disable them, then delete them when nobody misses them.
+        </EmptyState>
+      );
+  }
+}
