@@ -116,6 +116,10 @@ describeInBrowser("console journey", (browser) => {
     expect(await accessibilityViolations(page)).toEqual([]);
     await button(page, "Delete permanently").click();
     await page.getByText("1 application", { exact: true }).waitFor();
+    await page.setViewportSize({ width: 1024, height: 740 });
+    expect(await horizontalOverflow(page)).toBe(0);
+    const name = await page.getByRole("cell", { name: "Bootstrap", exact: true }).boundingBox();
+    expect(name?.width).toBeGreaterThan(120);
     expect(await isValidKey(third)).toBe(false);
     expect(faults).toEqual([]);
   }, 600_000);

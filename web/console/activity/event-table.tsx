@@ -51,10 +51,10 @@ const columns: readonly Column<Event>[] = [
     title: "Method",
     width: "190px",
     cell: ({ method }) => (method === undefined ? "" : methodInWords(method)),
-    isHiddenOnPhone: true,
+    hiddenIn: ["narrow", "card"],
   },
-  { title: "Address", width: "130px", cell: ({ address }) => address, isHiddenOnPhone: true },
-  { title: "Time", width: "120px", cell: ({ at }) => <TimeAgo at={at} /> },
+  { title: "Address", width: "130px", cell: ({ address }) => address, hiddenIn: ["card"] },
+  { title: "Time", width: "120px", compactWidth: "112px", cell: ({ at }) => <TimeAgo at={at} /> },
 ];
 
 function EventCell({ event }: { readonly event: Event }) {

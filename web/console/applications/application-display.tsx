@@ -14,13 +14,15 @@ interface ApplicationNameProps {
 /** The name of an application, or its id if it was deleted. */
 export function ApplicationName({ id, fallbackName }: ApplicationNameProps) {
   const name = useApplicationName(id) ?? fallbackName;
-  return name === undefined ? <code title={id}>{shortId(id)}</code> : <b>{name}</b>;
+  return name === undefined ? <code title={id}>{shortId(id)}</code> : <b title={name}>{name}</b>;
 }
 
 export function ApplicationLink({ id, fallbackName }: ApplicationNameProps) {
   const name = useApplicationName(id);
   return name ? (
-    <Link href={`/applications/${id}`}>{name}</Link>
+    <Link href={`/applications/${id}`} title={name}>
+      {name}
+    </Link>
   ) : (
     <ApplicationName id={id} fallbackName={fallbackName} />
   );

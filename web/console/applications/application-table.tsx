@@ -104,24 +104,29 @@ const status: Column<Application> = {
 const lastUsed: Column<Application> = {
   title: "Last used",
   width: "120px",
+  compactWidth: "112px",
   sortBy: "last_used_at",
   cell: ({ lastUsedAt }) => <TimeAgo at={lastUsedAt} />,
 };
 const expires: Column<Application> = {
   title: "Expires",
   width: "236px",
+  compactWidth: "104px",
   sortBy: "expires_at",
   cell: ({ expiresAt }) => <ExpiryTime at={expiresAt} />,
 };
 const created: Column<Application> = {
   title: "Created",
   width: "120px",
+  compactWidth: "112px",
   sortBy: "newest",
   cell: ({ createdAt }) => <TimeAgo at={createdAt} />,
 };
 const createdBy: Column<Application> = {
   title: "Created by",
   width: "160px",
+  compactWidth: "120px",
+  hiddenIn: ["narrow"],
   cell: ({ createdBy }) =>
     createdBy === undefined ? (
       <span className="muted">the service</span>
@@ -131,7 +136,7 @@ const createdBy: Column<Application> = {
 };
 
 const columnsOf: Readonly<Record<View, readonly Column<Application>[]>> = {
-  all: [name, type, status, lastUsed, expires, created],
+  all: [name, type, status, lastUsed, expires, { ...created, hiddenIn: ["narrow"] }],
   expiring: [name, type, status, expires, lastUsed, createdBy],
   unused: [name, type, status, lastUsed, created, createdBy],
 };

@@ -9,10 +9,12 @@ export interface Column<Row> {
   cell(row: Row): ReactNode;
   /** A track of the CSS grid, such as `120px`. The first column takes the remaining width. */
   readonly width?: string;
+  /** The track in a table of less than 1000 px. */
+  readonly compactWidth?: string;
   /** The value for `onSort`. Without it, the column cannot be sorted. */
   readonly sortBy?: string;
-  /** Leaves the column out of the cards on phones. */
-  readonly isHiddenOnPhone?: boolean;
+  /** Leaves the column out of tables of less than 800 px, or of the cards below 660 px. */
+  readonly hiddenIn?: readonly ("narrow" | "card")[];
 }
 
 export interface Sort {
@@ -65,14 +67,13 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     return empty;
   }
   const keys = new Set<string | number>();
-  const tracks = columns.map(({ width = "minmax(0, 1fr)" }) => width);
   return (
     <table
       className="data-table"
       aria-label={label}
       aria-rowcount={count + 1}
       aria-busy={isLoading}
-      style={{ "--tracks": [...(selection ? ["16px"] : []), ...tracks].join(" ") } as CSSProperties}
+      style={tracksOf(columns, selection !== undefined)}
     >
       <Head {...props} />
       <tbody ref={body} style={style}>
@@ -89,6 +90,21 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   );
 }
 
+/** The columns of the grid at each width of the table. */
+function tracksOf<Row>(columns: readonly Column<Row>[], hasSelection: boolean): CSSProperties {
+  const remaining = "minmax(120px, 1fr)";
+  const join = (tracks: readonly string[]) =>
+    [...(hasSelection ? ["16px"] : []), ...tracks].join(" ");
+  const compact = ({ width = remaining, compactWidth = width }: Column<Row>) => compactWidth;
+  return {
+    "--tracks": join(columns.map(({ width = remaining }) => width)),
+    "--compact-tracks": join(columns.map(compact)),
+    "--narrow-tracks": join(
+      columns.filter(({ hiddenIn }) => !hiddenIn?.includes("narrow")).map(compact),
+    ),
+  } as CSSProperties;
+}
+
 function Head<Row>({ columns, sort, onSort, selection, ...rest }: DataTableProps<Row>) {
   return (
     <thead>
@@ -98,13 +114,14 @@ function Head<Row>({ columns, sort, onSort, selection, ...rest }: DataTableProps
             <SelectAll selection={selection} {...rest} />
           </th>
         )}
-        {columns.map(({ title, sortBy }) => {
+        {columns.map(({ title, sortBy, hiddenIn }) => {
           const isSorted = sortBy !== undefined && sort?.by === sortBy;
           const Arrow = isSorted ? (sort.isDescending ? ArrowDown : ArrowUp) : ArrowUpDown;
           return (
             <th
               key={title}
               scope="col"
+              data-hidden={hiddenIn?.join(" ")}
               aria-sort={isSorted ? (sort.isDescending ? "descending" : "ascending") : undefined}
             >
               {sortBy === undefined || !onSort ? (
@@ -178,11 +195,7 @@ function TableRow<Row>({ table, row, index, style, measure }: TableRowProps<Row>
         </td>
       )}
       {columns.map((column, position) => (
-        <td
-          key={column.title}
-          data-title={column.title}
-          data-hidden={column.isHiddenOnPhone || undefined}
-        >
+        <td key={column.title} data-title={column.title} data-hidden={column.hiddenIn?.join(" ")}>
           {row === undefined ? (
             <span className="skeleton-line">
               {position === 0 && <span className="visually-hidden">Loading…</span>}

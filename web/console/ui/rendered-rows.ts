@@ -37,8 +37,8 @@ export function useRenderedRows(
   count: number,
   onRange: ((first: number, last: number) => void) | undefined,
 ): RenderedRows {
-  const isNarrow = useMediaQuery("(max-width: 820px)");
-  const height = isNarrow ? cardHeight : lineHeight;
+  const hasCards = useMediaQuery("(max-width: 700px)");
+  const height = hasCards ? cardHeight : lineHeight;
   const isVirtual = count > maxWholeRows;
   const top = useOffsetTop(body);
   const virtual = useWindowVirtualizer({

@@ -38,9 +38,9 @@ export function TimeAgo(props: TimeProps) {
   return <Time {...props} format={formatPast} />;
 }
 
-/** The time when something expires or expired: `Dec 16, 2026, 14:05, in 30 days`. */
+/** The time when something expires or expired: `Dec 16, 2026, 14:05, in 30 days`. Narrow tables leave out the date. */
 export function ExpiryTime(props: TimeProps) {
-  return <Time {...props} format={formatExpiry} />;
+  return <Time {...props} format={formatRelative} hasDate />;
 }
 
 const justNowMs = 5_000;
@@ -50,20 +50,18 @@ function formatPast(time: number, now: number): string {
   return now - time < justNowMs ? "just now" : formatRelative(time, now);
 }
 
-function formatExpiry(time: number, now: number): string {
-  return `${toTheMinute.format(time)}, ${formatRelative(time, now)}`;
-}
-
 interface FormattedTimeProps extends TimeProps {
   format(time: number, now: number): string;
+  readonly hasDate?: boolean;
 }
 
 /** Renders again only when the text changes. */
-function Time({ at, absent = "never", format }: FormattedTimeProps) {
+function Time({ at, absent = "never", format, hasDate = false }: FormattedTimeProps) {
   const date = at && timestampDate(at);
   const text = useSyncExternalStore(listen, () => date && format(date.getTime(), readNow()));
   return at && date ? (
     <time dateTime={date.toISOString()} title={formatExact(at)}>
+      {hasDate && <span className="time-date">{`${toTheMinute.format(date)}, `}</span>}
       {text}
     </time>
   ) : (
