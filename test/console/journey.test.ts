@@ -98,6 +98,10 @@ describeInBrowser("console journey", (browser) => {
     expect(await isValidKey(third)).toBe(true);
 
     await chooseAction(page, "Disable");
+    await page
+      .getByRole("region", { name: "Consequences" })
+      .getByText("0", { exact: true })
+      .waitFor();
     expect(await accessibilityViolations(page)).toEqual([]);
     await page.getByRole("dialog").getByRole("button", { name: "Disable" }).click();
     await page.getByText("disabled", { exact: true }).waitFor();

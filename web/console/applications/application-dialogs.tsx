@@ -14,6 +14,7 @@ import { ConfirmText } from "../ui/fields.js";
 import { useRefresh } from "../ui/hooks.js";
 import { toast } from "../ui/toast.js";
 import { pageSize } from "./application-query.js";
+import { Consequences } from "./consequences.js";
 
 interface ApplicationDialogProps {
   readonly application: Application;
@@ -41,7 +42,7 @@ export function DeleteDialog({ application, onDeleted, onClose }: DeleteDialogPr
     <ConfirmDialog
       title={`Delete “${name}”?`}
       confirm="Delete permanently"
-      isBlocked={isLast || typed !== name}
+      isBlocked={isLast || typed.trim() !== name.trim()}
       act={remove}
       onClose={onClose}
     >
@@ -49,6 +50,7 @@ export function DeleteDialog({ application, onDeleted, onClose }: DeleteDialogPr
         Its keys and the sessions that it opened or authorized stop working immediately. This cannot
         be undone. To block it temporarily, disable it instead.
       </p>
+      <Consequences applications={[application]} />
       {isLast ? (
         <LastManagerNotice count={1} verb="deleted" />
       ) : (
@@ -106,6 +108,7 @@ export function DisableDialog({ application, onClose }: ApplicationDialogProps) 
         Its keys and the sessions that it opened or authorized are refused until it is enabled
         again.
       </p>
+      <Consequences applications={[application]} />
       {isLast ? (
         <LastManagerNotice count={1} verb="disabled" />
       ) : (

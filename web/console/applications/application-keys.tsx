@@ -48,6 +48,8 @@ export function ApplicationKeys({ application, createButton }: ApplicationKeysPr
     { title: "Last used", width: "112px", cell: ({ lastUsedAt }) => <TimeAgo at={lastUsedAt} /> },
     {
       title: "Expires",
+      width: "236px",
+      compactWidth: "112px",
       cell: (key) => <ExpiryTime at={expiryOf(key, application)} />,
     },
     ...(mayUpdate
@@ -161,7 +163,8 @@ function RevokeKeyDialog(props: RevokeKeyDialogProps) {
         , stops working immediately and permanently.{" "}
         {isLast
           ? "It is the only key: the application cannot call the service until you create another."
-          : "Other keys of the application keep working."}
+          : "Other keys of the application keep working."}{" "}
+        Open sessions are not affected.
       </p>
       <p className="hint">
         Key ID <code>{revoking.id}</code>

@@ -15,6 +15,7 @@ import { ConfirmText } from "../ui/fields.js";
 import { useRefresh } from "../ui/hooks.js";
 import { toast } from "../ui/toast.js";
 import { LastManagerNotice, type Status, useIsLastManager } from "./application-dialogs.js";
+import { Consequences, LastUses } from "./consequences.js";
 import {
   defaultGracePeriod,
   GracePeriodField,
@@ -70,6 +71,7 @@ function BulkDisableDialog({ selected, onClose }: ActionDialogProps) {
         The keys of a disabled application are refused until it is enabled again, and so are the
         sessions that it opened or authorized.
       </p>
+      <Consequences applications={items} />
       <Unchanged count={selected.length - items.length} state="disabled" />
       <BulkOwnKeyNotice items={items} />
       {isLast && <LastManagerNotice count={items.length} verb="disabled" />}
@@ -175,6 +177,12 @@ function BulkRotateDialog({ selected, onClose }: ActionDialogProps) {
     >
       <p>Each application gets a new key, which is shown once. Open sessions are not affected.</p>
       <GracePeriodField gracePeriod={gracePeriod} errors={errors} onChange={setGracePeriod} />
+      {durationMs === undefined && (
+        <>
+          <p>Whatever still uses a current key is refused until it has the new one.</p>
+          <LastUses applications={items} />
+        </>
+      )}
       {items.some(({ id }) => id === me.applicationId) && (
         <Notice tone="warning">
           <p>
@@ -221,6 +229,7 @@ function BulkDeleteDialog({ selected, onClose }: ActionDialogProps) {
         opened or authorized. This cannot be undone. To block an application temporarily, disable it
         instead.
       </p>
+      <Consequences applications={selected} />
       <BulkOwnKeyNotice items={selected} />
       {isLast && <LastManagerNotice count={selected.length} verb="deleted" />}
       <ConfirmText text={phrase} typed={typed} onType={setTyped} />

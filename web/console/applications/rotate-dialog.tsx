@@ -8,6 +8,7 @@ import { useClient } from "../sign-in/connection.js";
 import { ConfirmDialog } from "../ui/dialog.js";
 import { useRefresh } from "../ui/hooks.js";
 import { OwnKeyNotice } from "./application-dialogs.js";
+import { LastUses } from "./consequences.js";
 import {
   defaultGracePeriod,
   GracePeriodField,
@@ -51,6 +52,12 @@ export default function RotateDialog(props: RotateDialogProps) {
       onClose={onClose}
     >
       <GracePeriodField gracePeriod={gracePeriod} errors={errors} onChange={setGracePeriod} />
+      {durationMs === undefined && (
+        <>
+          <p>Whatever still uses a current key is refused until it has the new one.</p>
+          <LastUses applications={[application]} />
+        </>
+      )}
       <p className="hint">The new key works at once. Open sessions are not affected.</p>
       <OwnKeyNotice id={id} />
     </ConfirmDialog>

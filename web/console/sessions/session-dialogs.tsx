@@ -5,6 +5,7 @@ import { useState } from "react";
 import { type Session, SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
 import { countOf } from "../../common/count.js";
 import { ApplicationLink } from "../applications/application-display.js";
+import { SessionConsequences } from "../applications/consequences.js";
 import { Grants } from "../rules/grants.js";
 import { useClient } from "../sign-in/connection.js";
 import { useSignedInKey } from "../sign-in/signed-in-key.js";
@@ -132,6 +133,7 @@ export function RevokeAllSessionsDialog(props: RevokeAllSessionsDialogProps) {
         immediately, including those not listed. The keys of the application keep working, for new
         sessions too.
       </p>
+      <SessionConsequences applicationId={applicationId} />
     </ConfirmDialog>
   );
 }

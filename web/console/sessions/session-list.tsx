@@ -141,32 +141,45 @@ function RevokeSelected({ selected, total, onSelect }: RevokeSelectedProps) {
             {revoking.length === 1 ? "Its key and nonce" : "Their keys and nonces"} stop working
             immediately. This cannot be undone.
           </p>
+          <SelectedStates selected={revoking} />
         </BulkDialog>
       )}
     </>
   );
 }
 
+/** How many of the sessions are in use, and how many only wait for a backend. */
+function SelectedStates({ selected }: { readonly selected: readonly Session[] }) {
+  const authorized = selected.filter(({ state }) => state === "authorized").length;
+  return (
+    <p>
+      {`${formatNumber(authorized)} authorized, ${formatNumber(selected.length - authorized)} not yet authorized.`}
+    </p>
+  );
+}
+
 const columns: readonly Column<ShownSession>[] = [
   {
     title: "Session",
+    compactWidth: "96px",
     cell: ({ session: { id } }) => <code title={id}>{shortId(id)}</code>,
   },
   {
     title: "Application",
-    width: "minmax(0, 2fr)",
+    width: "minmax(100px, 2fr)",
     cell: ({ session }) => <ApplicationLink id={session.applicationId} />,
   },
   {
     title: "State",
     width: "110px",
+    compactWidth: "104px",
     // The last known state no longer holds.
     cell: ({ session, endReason }) =>
       endReason === undefined && <SessionStateBadge state={session.state} />,
   },
   {
     title: "Authorized by",
-    width: "minmax(0, 1.5fr)",
+    width: "minmax(90px, 1.5fr)",
     cell: ({ session: { authorizedBy } }) =>
       authorizedBy === undefined ? (
         <span className="muted">not yet</span>
@@ -176,12 +189,14 @@ const columns: readonly Column<ShownSession>[] = [
   },
   {
     title: "Opened",
-    width: "110px",
+    width: "112px",
+    hiddenIn: ["narrow"],
     cell: ({ session }) => <TimeAgo at={session.createdAt} />,
   },
   {
     title: "Expires",
     width: "236px",
+    compactWidth: "112px",
     cell: ({ session, endReason }) =>
       endReason === undefined ? (
         <TimeLeft until={session.expiresAt} />
