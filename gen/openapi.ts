@@ -1429,7 +1429,7 @@ export const openapi = {
             "name": "order",
             "in": "query",
             "required": false,
-            "description": "The order of the list: `newest` first; by `name`; by `expires_at`, the next to expire first, without applications that never expire; or by `last_used_at`, the longest unused first. The default follows the first of `name_prefix`, `expires_before` and `last_used_before` that is set, and is otherwise `newest`.",
+            "description": "The order of the list: `newest` first; by `name`; by `expires_at`, the next to expire first, without applications that never expire; or by `last_used_at`, the longest unused first. The default follows the first of `name_prefix`, `expires_before` and `last_used_before` or `never_used` that is set, and is otherwise `newest`.",
             "schema": {
               "type": "string",
               "enum": [
@@ -1480,6 +1480,18 @@ export const openapi = {
               "format": "uuid",
               "examples": [
                 "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b"
+              ]
+            }
+          },
+          {
+            "name": "never_used",
+            "in": "query",
+            "required": false,
+            "description": "Only applications that were never used, neither with a key nor by a session.",
+            "schema": {
+              "type": "boolean",
+              "examples": [
+                true
               ]
             }
           }

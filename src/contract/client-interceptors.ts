@@ -11,7 +11,7 @@ const maxRetries = 2;
 const firstBackoff = 200;
 
 /** In milliseconds. If the service requests a longer delay, the caller must retry. */
-const maxDelay = 5_000;
+const defaultMaxDelay = 5_000;
 
 /** The codes of a broken connection or an unreachable service. */
 const connectionErrors: ReadonlySet<Code> = new Set([
@@ -36,7 +36,7 @@ type Wait = (milliseconds: number, signal: AbortSignal) => Promise<void>;
  * limits the call, or if the connection breaks. Waits with jitter, at least as
  * long as the service requests, and stops when the call is aborted.
  */
-export function retryCalls(wait: Wait = pause): Interceptor {
+export function retryCalls(wait: Wait = pause, maxDelay = defaultMaxDelay): Interceptor {
   return (next) => async (request) => {
     if (!getOption(request.method, replayable)) {
       return next(request);
@@ -49,7 +49,7 @@ export function retryCalls(wait: Wait = pause): Interceptor {
         return await next(request);
       } catch (reason) {
         const delay = retries < maxRetries ? delayAfter(reason, retries) : undefined;
-        if (delay === undefined || request.signal.aborted) {
+        if (delay === undefined || delay > maxDelay || request.signal.aborted) {
           throw reason;
         }
         await wait(delay, request.signal);
@@ -69,7 +69,7 @@ function delayAfter(reason: unknown, retries: number): number | undefined {
         code === rateLimited ||
         (code === inProgress && retryAfter > 0);
   const delay = retryAfter + firstBackoff * 2 ** retries * (0.5 + Math.random() / 2);
-  return isRetryable && delay <= maxDelay ? delay : undefined;
+  return isRetryable ? delay : undefined;
 }
 
 function pause(milliseconds: number, signal: AbortSignal): Promise<void> {

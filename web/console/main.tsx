@@ -14,6 +14,7 @@ import { lazyComponent } from "./ui/lazy.js";
 import { guardedNavigate } from "./ui/leave-guard.js";
 import { OutageNotice } from "./ui/outage.js";
 import { Page, PageSkeleton } from "./ui/page.js";
+import { RateLimitNotice } from "./ui/rate-limit-notice.js";
 import "../common/fonts.css";
 import "../common/tokens.css";
 import "../common/base.css";
@@ -48,6 +49,7 @@ function App() {
   return (
     <Router base="/console" aroundNav={guardedNavigate}>
       <OutageNotice />
+      <RateLimitNotice />
       <NewKeyProvider>
         <UnstoredKeysProvider>
           <RequireSignIn home={home}>

@@ -3,6 +3,7 @@ import { formatNumber } from "../../common/count.js";
 import { Button } from "../ui/buttons.js";
 import { Dialog } from "../ui/dialog.js";
 import { LeaveGuard } from "../ui/leave-guard.js";
+import { endWaiting } from "../ui/waiting-calls.js";
 import { BulkResults, failedOf, succeededOf } from "./bulk-results.js";
 import { type Act, type BulkItem, type BulkResult, runBulk } from "./run-bulk.js";
 import { useUnstoredKeys } from "./unstored-keys.js";
@@ -110,6 +111,11 @@ function useBulk<Item extends BulkItem>({ act, lastId }: BulkDialogProps<Item>) 
   useEffect(() => () => abort.current.abort(), []);
   useEffect(() => keys.show(), [keys]);
 
+  function stop(): void {
+    abort.current.abort();
+    endWaiting("canceled");
+  }
+
   async function run(items: readonly Item[]): Promise<void> {
     abort.current = new AbortController();
     const { signal } = abort.current;
@@ -133,7 +139,7 @@ function useBulk<Item extends BulkItem>({ act, lastId }: BulkDialogProps<Item>) 
     setIsRunning(false);
   }
 
-  return { results, isRunning, run, stop: () => abort.current.abort(), forgetKeys: keys.forget };
+  return { results, isRunning, run, stop, forgetKeys: keys.forget };
 }
 
 /** Enough to recognize the selection. */

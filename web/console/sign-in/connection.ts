@@ -19,8 +19,12 @@ import { problemOf } from "../../../src/contract/problem-report.js";
 import { keyHeader } from "../../common/key-header.js";
 import { callTimeoutMs, type Outage, retryDelayMs, setOutage } from "../ui/outage.js";
 import { syncServiceClock } from "../ui/service-clock.js";
+import { retryRateLimited } from "./retry-rate-limited.js";
 
 export const serviceUrl = location.origin;
+
+/** Longer waits are shown, and do not count towards the timeout of the call. */
+const maxHiddenDelayMs = 1_000;
 
 interface ConnectionOptions {
   readonly key: string;
@@ -35,9 +39,10 @@ export function connect({ key, onKeyRefused }: ConnectionOptions): Transport {
     baseUrl: serviceUrl,
     useHttpGet: false,
     interceptors: [
+      retryRateLimited(),
       watchCalls(onKeyRefused),
       reuseIdempotencyKeys(),
-      retryCalls(),
+      retryCalls(undefined, maxHiddenDelayMs),
       sendKey(options),
     ],
   });

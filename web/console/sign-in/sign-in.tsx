@@ -14,6 +14,7 @@ import { leavePage } from "../ui/leave-guard.js";
 import { retryDelayMs } from "../ui/outage.js";
 import { Problem } from "../ui/page.js";
 import { dismissToasts } from "../ui/toast.js";
+import { endWaiting } from "../ui/waiting-calls.js";
 import { connect, createQueries } from "./connection.js";
 import { SignedInKeyProvider } from "./signed-in-key.js";
 
@@ -45,6 +46,7 @@ export function RequireSignIn({ home, children }: RequireSignInProps) {
       active.current = undefined;
       storedKey.remove();
       from.queries.clear();
+      endWaiting("canceled");
       dismissToasts();
       setNotice(reason);
       setState(undefined);

@@ -3,6 +3,7 @@ import { Portal } from "@ark-ui/react/portal";
 import { X } from "lucide-react";
 import type { ReactNode } from "react";
 import { iconSize } from "./buttons.js";
+import { RateLimitNotice } from "./rate-limit-notice.js";
 
 export interface DialogProps {
   readonly title: string;
@@ -30,6 +31,8 @@ export default function DialogWindow(props: DialogProps) {
               <h2>{title}</h2>
             </Ark.Title>
             {children}
+            {/* The page behind cannot be reached. */}
+            <RateLimitNotice />
             {/* Last, so that the first focus goes to the content. */}
             {isDismissible && (
               <Ark.CloseTrigger className="icon-button dialog-close" aria-label="Close">
