@@ -1,4 +1,9 @@
-import type { WatchCredentialsResponse } from "../../gen/latchkey/v1/access_service_pb.js";
+import {
+  type CredentialChange,
+  CredentialChangeSchema,
+  type WatchCredentialsResponse,
+} from "../../gen/latchkey/v1/access_service_pb.js";
+import { choicesOf } from "../contract/fields.js";
 import { isClockPlausible } from "../contract/reconnect.js";
 import { createReadiness } from "./readiness.js";
 
@@ -30,10 +35,14 @@ export function createChangeTracker({ onChange, onReset }: ChangeListeners) {
       if (isReset) {
         reset();
       }
-      for (const { sessionId, applicationId } of changes) {
-        const subject = sessionId || applicationId;
-        recent.add(subject);
-        onChange(subject);
+      for (const change of changes) {
+        const subject = subjectOf(change);
+        if (subject === undefined) {
+          reset();
+        } else {
+          recent.add(subject);
+          onChange(subject);
+        }
       }
       resumeToken = token;
     },
@@ -44,6 +53,13 @@ export function createChangeTracker({ onChange, onReset }: ChangeListeners) {
       resumeToken = undefined;
     },
   };
+}
+
+const knownKinds: ReadonlySet<string> = new Set(choicesOf(CredentialChangeSchema.field.kind));
+
+/** The application or session that changed. `undefined` for a change that only a later version knows. */
+function subjectOf({ kind, sessionId, applicationId }: CredentialChange): string | undefined {
+  return knownKinds.has(kind) ? sessionId || applicationId || undefined : undefined;
 }
 
 /** The minimum number of changes that are remembered. */

@@ -373,6 +373,8 @@ describe("a cached decision", () => {
   it.each([
     ["its application changes", { changed: [applicationId] }],
     ["the stream is reset", { reset: true }],
+    ["a change of an unknown kind arrives", { changes: [{ kind: "merged", applicationId: "b" }] }],
+    ["a change without a known id arrives", { changes: [{ kind: "updated" }] }],
   ])("is invalidated when %s", async (_, message) => {
     await runCheck(allowed);
     await receive(message);
@@ -417,6 +419,8 @@ describe("a pending check", () => {
   it.each([
     ["its application changes", { changed: [applicationId] }],
     ["the stream is reset", { reset: true }],
+    ["a change of an unknown kind arrives", { changes: [{ kind: "merged", applicationId: "b" }] }],
+    ["a change without a known id arrives", { changes: [{ kind: "updated" }] }],
   ])("is not cached if meanwhile %s", async (_, message) => {
     const next = receiveMeanwhile(message);
     await settle();
