@@ -8,7 +8,6 @@ import {
   getOption,
   hasOption,
 } from "@bufbuild/protobuf";
-import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import { http } from "../../gen/google/api/annotations_pb.js";
 import { AccessService } from "../../gen/latchkey/v1/access_service_pb.js";
 import { ApplicationService } from "../../gen/latchkey/v1/application_service_pb.js";
@@ -121,10 +120,7 @@ export function routeOf(method: DescMethod): string | undefined {
 
 /** The status of a successful REST response. */
 export function statusOf(method: DescMethod): number {
-  if (hasOption(method, http_status)) {
-    return getOption(method, http_status);
-  }
-  return method.output.typeName === EmptySchema.typeName ? 204 : 200;
+  return getOption(method, http_status) || 200;
 }
 
 /** The format of REST requests and responses. */

@@ -136,7 +136,7 @@ export function createOperations({ contract, schemas, problems, headerFields }: 
       ]),
       ...headerFields.responseHeaders(output),
     };
-    if (status === 204 || output.typeName === "google.protobuf.Empty") {
+    if (status === 204) {
       return { 204: { description: "Success, without a body.", headers } };
     }
     const items = contract.rawItems(method, "output");

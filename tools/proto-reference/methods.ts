@@ -60,7 +60,7 @@ function describeRest(contract: Contract, method: DescMethod): string {
     return "none";
   }
   const paths = bindings.map(({ verb, path }) => inlineCode(`${verb.toUpperCase()} ${path}`));
-  const status = contract.httpStatus(method) ?? (isEmpty(method) ? 204 : 200);
+  const status = contract.httpStatus(method) ?? 200;
   return `${formatList(paths, "disjunction")}, status ${status}`;
 }
 
@@ -75,10 +75,6 @@ function describeRetries(contract: Contract, method: DescMethod): Property[] {
       : "",
   ].filter((text) => text !== "");
   return texts.length > 0 ? [["Retries", texts.join("; ")]] : [];
-}
-
-function isEmpty({ output }: DescMethod): boolean {
-  return output.fields.length === 0;
 }
 
 function createRequestExample(

@@ -20,7 +20,7 @@ const errorsIntroduction =
   "Over gRPC and Connect, the `reason` of `google.rpc.ErrorInfo` is the code in capitals. Every error has a request id, which identifies the call in the logs.";
 
 const messagesIntroduction =
-  "In JSON, a `google.protobuf.Timestamp` is written as `2030-01-31T12:00:00.000Z`, a `google.protobuf.Duration` in seconds as `3600s`, and a `google.protobuf.FieldMask` as field names in lowerCamelCase, separated by commas. `google.protobuf.Empty` has no fields.";
+  "In JSON, a `google.protobuf.Timestamp` is written as `2030-01-31T12:00:00.000Z`, a `google.protobuf.Duration` in seconds as `3600s`, and a `google.protobuf.FieldMask` as field names in lowerCamelCase, separated by commas.";
 
 /** Builds the reference of the whole contract. */
 export function createReference({ files, allFiles }: Schema): Block[] {

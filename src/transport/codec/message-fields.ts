@@ -2,7 +2,6 @@ import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf
 import {
   DurationSchema,
   Edition,
-  EmptySchema,
   FeatureSet_FieldPresence,
   FieldMaskSchema,
   TimestampSchema,
@@ -22,7 +21,6 @@ const libraryPackage = "google.protobuf.";
 const supportedWellKnownTypes: ReadonlySet<string> = new Set([
   TimestampSchema.typeName,
   DurationSchema.typeName,
-  EmptySchema.typeName,
   FieldMaskSchema.typeName,
 ]);
 
