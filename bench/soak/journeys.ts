@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { setTimeout as delay } from "node:timers/promises";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { CheckAccessResponse } from "../../gen/latchkey/v1/access_service_pb.js";
 import { type CreatedApplication, type Keys, privateApplication } from "../seed.js";
 import { createGrpcClient, createRestClient } from "./clients.js";
@@ -131,7 +132,7 @@ export function createJourneys(url: string, keys: Keys, recorder: Recorder): Jou
     let messages = 0;
     await time("watch", async () => {
       try {
-        const stream = checker.access.watchCredentials({ heartbeatMs: 500 }, abort);
+        const stream = checker.access.watchCredentials({ heartbeat: durationFromMs(500) }, abort);
         for await (const _ of stream) {
           messages++;
         }

@@ -31,7 +31,7 @@ export interface GuardOptions extends ClientOptions {
 
 /** Several heartbeats per `maxStaleness`, so that one may be late. */
 const heartbeatsPerStaleness = 4;
-/** The range of heartbeat_ms. */
+/** The range of heartbeats in milliseconds. */
 const minHeartbeat = 50;
 const maxHeartbeat = 60_000;
 

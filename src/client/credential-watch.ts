@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
+import { durationFromMs, type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
 import { type Client, Code, ConnectError } from "@connectrpc/connect";
 import type { AccessService } from "../../gen/latchkey/v1/access_service_pb.js";
 import {
@@ -139,7 +139,10 @@ async function readStream(options: StreamOptions): Promise<void> {
   const resumeToken = tracker.resumeToken();
   let count = 0;
   try {
-    const request = { heartbeatMs: heartbeat, ...(resumeToken && { resumeToken }) };
+    const request = {
+      heartbeat: durationFromMs(heartbeat),
+      ...(resumeToken && { resumeToken }),
+    };
     for await (const message of access.watchCredentials(request, { signal })) {
       if (signal.aborted) {
         return;

@@ -1,3 +1,4 @@
+import { type Duration, durationMs } from "@bufbuild/protobuf/wkt";
 import type { HandlerContext } from "@connectrpc/connect";
 import type { CursorSealer, CursorSealerFactory } from "../auth/cursor-sealing.js";
 import { shuttingDown } from "../errors.js";
@@ -21,7 +22,12 @@ export function createOpenStream(stopping: AbortSignal): OpenStream {
 }
 
 /** The default heartbeat interval of watch streams in milliseconds. */
-export const defaultHeartbeat = 500;
+const defaultHeartbeat = 500;
+
+/** The heartbeat interval of a watch stream in milliseconds. */
+export function heartbeatOf({ heartbeat }: { readonly heartbeat?: Duration | undefined }): number {
+  return heartbeat ? durationMs(heartbeat) : defaultHeartbeat;
+}
 
 type Feed = "credentials" | "events";
 

@@ -1,4 +1,5 @@
 import { setImmediate, setTimeout } from "node:timers/promises";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { type CredentialWatch, startCredentialWatch } from "../../src/client/credential-watch.js";
@@ -160,6 +161,18 @@ describe("changes", () => {
     expect(notifications).toEqual(["reset", "app", "session"]);
   });
 
+  it.each([{ kind: "merged", applicationId: "a" }, { kind: "updated" }, {}])(
+    "reset, if only a later version of the service can mean %j",
+    async (change) => {
+      await send({});
+      const epoch = watch.epoch();
+      const known = { kind: "updated", applicationId: "b" };
+      await send({ changes: [change, known] });
+      expect(notifications).toEqual(["reset", "reset", "b"]);
+      expect(watch.changedSince(epoch, ["c"])).toBe(true);
+    },
+  );
+
   it("report a reset before the changes of the same message", async () => {
     await send({});
     await send({ reset: true, changed: ["a"] });
@@ -293,7 +306,7 @@ describe("an open stream", () => {
   });
 
   it("requests the configured heartbeat", () => {
-    expect(stream().request.heartbeatMs).toBe(heartbeat);
+    expect(stream().request.heartbeat).toEqual(durationFromMs(heartbeat));
   });
 });
 

@@ -1,3 +1,4 @@
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, it, jest } from "@jest/globals";
 import type { ApiFailure } from "../support/api/api.js";
 import { createGrpcApi } from "../support/api/grpc.js";
@@ -71,8 +72,8 @@ async function openStreams(api: ReturnType<typeof createGrpcApi>, key: string) {
   requests.send(check);
   const timer = setInterval(() => requests.send(check), 500);
   const open = [
-    (signal: AbortSignal) => api.watchCredentials(key, { heartbeatMs: 200 }, signal),
-    (signal: AbortSignal) => api.watchEvents(key, { heartbeatMs: 200 }, signal),
+    (signal: AbortSignal) => api.watchCredentials(key, { heartbeat: durationFromMs(200) }, signal),
+    (signal: AbortSignal) => api.watchEvents(key, { heartbeat: durationFromMs(200) }, signal),
     (signal: AbortSignal) => api.streamCheckAccess(key, requests, signal),
   ];
   const opened = open.map((stream) => follow(stream));

@@ -9,7 +9,7 @@ import {
   ScalarType,
   setExtension,
 } from "@bufbuild/protobuf";
-import { DurationSchema } from "@bufbuild/protobuf/wkt";
+import { DurationSchema, durationFromMs } from "@bufbuild/protobuf/wkt";
 import { createValidator } from "@bufbuild/protovalidate";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
@@ -132,7 +132,7 @@ describe("compiled check", () => {
     [BatchCheckAccessRequestSchema, { checks: [{}] }],
     [StreamCheckAccessRequestSchema, { correlationId: "", check }],
     [ListPermissionsRequestSchema, { type: "public" }],
-    [WatchCredentialsRequestSchema, { heartbeatMs: 50 }],
+    [WatchCredentialsRequestSchema, { heartbeat: durationFromMs(50) }],
   ])("accepts a valid %s", (schema, init) => {
     expect(passesCompiledCheck(schema, init)).toBe(true);
     expect(isValid(schema, create(schema, init as Init))).toBe(true);

@@ -273,8 +273,8 @@ export const access: GenExtension<MethodOptions, Access> = /*@__PURE__*/
   extDesc(file_latchkey_v1_options, 0);
 
 /**
- * The HTTP status of a successful REST response. The default is 200, or 204 if
- * the method returns nothing.
+ * The HTTP status of a successful REST response. The default is 200. With 204,
+ * the response has no body.
  *
  * @generated from extension: int32 http_status = 50002;
  */

@@ -6,7 +6,7 @@ import type {
 import type { CursorSealer } from "../../auth/cursor-sealing.js";
 import type { ChangeBatch, ChangeFeed } from "../../store/port/changes.js";
 import { toTimestamp } from "../../validation/time.js";
-import { defaultHeartbeat } from "../streams.js";
+import { heartbeatOf } from "../streams.js";
 
 interface WatchOptions {
   readonly changes: ChangeFeed;
@@ -23,7 +23,8 @@ export async function* watchCredentials(
   options: WatchOptions,
 ): AsyncGenerator<MessageInitShape<typeof WatchCredentialsResponseSchema>> {
   const { changes, resumeTokens, tenantId, request, reauthorize, signal } = options;
-  const { resumeToken, heartbeatMs: heartbeat = defaultHeartbeat } = request;
+  const { resumeToken } = request;
+  const heartbeat = heartbeatOf(request);
   const after = resumeToken === undefined ? undefined : resumeTokens.open(tenantId, resumeToken);
 
   for await (const batch of changes.follow({ tenantId, after, heartbeat, signal })) {

@@ -26,7 +26,7 @@ import type { Store } from "../../store/port/store.js";
 import { fromTimestamp, toTimestamp } from "../../validation/time.js";
 import { defaultPageSize, describeTotal, maxCounted, sealCursors, totalOf } from "../pagination.js";
 import { toAccessRules } from "../rules.js";
-import { createOpenStream, createResumeTokens, defaultHeartbeat } from "../streams.js";
+import { createOpenStream, createResumeTokens, heartbeatOf } from "../streams.js";
 
 interface EventHandlerOptions {
   readonly store: Store;
@@ -137,7 +137,8 @@ async function* watchEvents(
   options: WatchOptions,
 ): AsyncGenerator<MessageInitShape<typeof WatchEventsResponseSchema>> {
   const { events, resumeTokens, tenantId, request, reauthorize, signal } = options;
-  const { resumeToken, heartbeatMs: heartbeat = defaultHeartbeat } = request;
+  const { resumeToken } = request;
+  const heartbeat = heartbeatOf(request);
   const after = resumeToken === undefined ? undefined : resumeTokens.open(tenantId, resumeToken);
   const filter = readFilter(request);
 

@@ -1,4 +1,9 @@
-import { type Timestamp, timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
+import {
+  durationFromMs,
+  type Timestamp,
+  timestampFromMs,
+  timestampMs,
+} from "@bufbuild/protobuf/wkt";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import {
@@ -45,7 +50,11 @@ export function describeWatchCredentials({ engine, connect }: WatchSuiteOptions)
 
   function open(key: string | undefined, request: object = {}, client = api) {
     return read((signal) =>
-      client.watchCredentials(key, { heartbeatMs: noHeartbeatMs, ...request }, signal),
+      client.watchCredentials(
+        key,
+        { heartbeat: durationFromMs(noHeartbeatMs), ...request },
+        signal,
+      ),
     );
   }
 
@@ -179,7 +188,7 @@ export function describeWatchCredentials({ engine, connect }: WatchSuiteOptions)
 
     it("receives heartbeats with an advancing complete_until when nothing happens", async () => {
       const tenant = await createTenant();
-      const watcher = await watch(tenant, tenant.root.key, { heartbeatMs: 50 });
+      const watcher = await watch(tenant, tenant.root.key, { heartbeat: durationFromMs(50) });
       let before = toMs(watcher.first.completeUntil);
       for (let i = 0; i < 4; i++) {
         const { changes, reset, resumeToken, completeUntil } = await next(watcher);
@@ -239,7 +248,7 @@ export function describeWatchCredentials({ engine, connect }: WatchSuiteOptions)
 
     it("may resume from a heartbeat, repeatedly, and at another instance", async () => {
       const tenant = await createTenant();
-      const watcher = await watch(tenant, tenant.root.key, { heartbeatMs: 50 });
+      const watcher = await watch(tenant, tenant.root.key, { heartbeat: durationFromMs(50) });
       const { resumeToken } = await next(watcher);
       watcher.stop();
       await rename(tenant, tenant.shop);
@@ -319,11 +328,11 @@ export function describeWatchCredentials({ engine, connect }: WatchSuiteOptions)
       expect((await next(open(root.key))).reset).toBe(false);
     });
 
-    it.each([0, -1, 49, 60_001])("refuses a heartbeat of %d ms", async (heartbeatMs) => {
+    it.each([0, -1, 49, 60_001])("refuses a heartbeat of %d ms", async (milliseconds) => {
       const { root } = await createTenant();
-      const call = open(root.key, { heartbeatMs }).next();
+      const call = open(root.key, { heartbeat: durationFromMs(milliseconds) }).next();
       expect(Object.keys((await expectRefused(call, "invalid_request")).errors)).toEqual([
-        "heartbeat_ms",
+        "heartbeat",
       ]);
     });
 
@@ -365,7 +374,7 @@ export function describeWatchCredentials({ engine, connect }: WatchSuiteOptions)
     it("ends when its caller's session expires", async () => {
       const tenant = await createTenant();
       const session = await tenant.openSession({ permissions: ["access:check"] });
-      const watcher = await watch(tenant, session.key, { heartbeatMs: 50 });
+      const watcher = await watch(tenant, session.key, { heartbeat: durationFromMs(50) });
       server.clock.advance(3 * minute);
       const failure = await watcher.end();
       expect(failure).toMatchObject({ reason: "unauthenticated", status: Code.Unauthenticated });

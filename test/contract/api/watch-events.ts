@@ -1,3 +1,4 @@
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import {
@@ -45,7 +46,7 @@ export function describeWatchEvents({ engine, connect }: WatchSuiteOptions): voi
 
   function open(key: string | undefined, request: object = {}, client = api) {
     return read((signal) =>
-      client.watchEvents(key, { heartbeatMs: noHeartbeatMs, ...request }, signal),
+      client.watchEvents(key, { heartbeat: durationFromMs(noHeartbeatMs), ...request }, signal),
     );
   }
 
@@ -131,8 +132,8 @@ export function describeWatchEvents({ engine, connect }: WatchSuiteOptions): voi
 
     it("receives heartbeats when nothing happens, requested or not", async () => {
       const tenant = await createTenant();
-      for (const heartbeatMs of [50, undefined]) {
-        const watcher = await watch(tenant, { heartbeatMs });
+      for (const heartbeat of [durationFromMs(50), undefined]) {
+        const watcher = await watch(tenant, { heartbeat });
         for (let i = 0; i < 2; i++) {
           const { events, reset, resumeToken } = await next(watcher);
           expect({ events, reset }).toEqual({ events: [], reset: false });
@@ -210,7 +211,10 @@ export function describeWatchEvents({ engine, connect }: WatchSuiteOptions): voi
 
     it("may resume from a heartbeat and from an empty message", async () => {
       const tenant = await createTenant();
-      const watcher = await watch(tenant, { heartbeatMs: 50, kind: ["key.regenerated"] });
+      const watcher = await watch(tenant, {
+        heartbeat: durationFromMs(50),
+        kind: ["key.regenerated"],
+      });
       await disable(tenant, tenant.shop);
       const { resumeToken } = await next(watcher);
       watcher.stop();
@@ -303,8 +307,8 @@ export function describeWatchEvents({ engine, connect }: WatchSuiteOptions): voi
     });
 
     it.each<[name: string, field: string, request: object]>([
-      ["a heartbeat that is too short", "heartbeat_ms", { heartbeatMs: 49 }],
-      ["a heartbeat that is too long", "heartbeat_ms", { heartbeatMs: 60_001 }],
+      ["a heartbeat that is too short", "heartbeat", { heartbeat: durationFromMs(49) }],
+      ["a heartbeat that is too long", "heartbeat", { heartbeat: durationFromMs(60_001) }],
       ["a target that is not an id", "target", { target: "shop" }],
       ["an actor that is not an id", "actor", { actor: "shop" }],
       ["an unknown kind", "kind[0]", { kind: ["application.renamed"] }],
@@ -340,7 +344,7 @@ export function describeWatchEvents({ engine, connect }: WatchSuiteOptions): voi
       const reader = await tenant.createApplication("private", { permissions });
       const { sessionKey, nonce } = await api.createSession(tenant.shop.key);
       await api.authorizeSession(reader.key, { nonce, permissions });
-      const watcher = open(sessionKey, { heartbeatMs: 50 });
+      const watcher = open(sessionKey, { heartbeat: durationFromMs(50) });
       await next(watcher);
       server.clock.advance(3 * minute);
       const failure = await watcher.end();

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
+import { durationFromMs, type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
 import type { WatchCredentialsResponse } from "../../../gen/latchkey/v1/access_service_pb.js";
 import type { ApiFailure, StreamedCheck, StreamingApi } from "../../support/api/api.js";
 import { createRequestStream } from "../../support/api/streams.js";
@@ -52,7 +52,7 @@ interface ChangeWatch {
   stop(): Promise<void>;
 }
 
-const heartbeatMs = 200;
+const heartbeat = durationFromMs(200);
 
 /** Watches credential changes, and resumes when a stream ends. */
 export function watchChanges(api: StreamingApi, key: string): ChangeWatch {
@@ -80,7 +80,7 @@ export function watchChanges(api: StreamingApi, key: string): ChangeWatch {
   async function watchOnce(): Promise<void> {
     const openedAt = performance.now();
     let first: Timestamp | undefined;
-    const request = { heartbeatMs, ...(resumeToken !== undefined && { resumeToken }) };
+    const request = { heartbeat, ...(resumeToken !== undefined && { resumeToken }) };
     for await (const message of api.watchCredentials(key, request, signal)) {
       record(message);
       const { completeUntil: until } = message;

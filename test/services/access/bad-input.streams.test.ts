@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { Code } from "@connectrpc/connect";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import {
@@ -170,10 +171,10 @@ describe("a watch", () => {
     );
 
   it.each<[field: string, request: MessageInitShape<typeof WatchCredentialsRequestSchema>]>([
-    ["heartbeat_ms", { heartbeatMs: 0 }],
-    ["heartbeat_ms", { heartbeatMs: 49 }],
-    ["heartbeat_ms", { heartbeatMs: 60_001 }],
-    ["heartbeat_ms", { heartbeatMs: -(2 ** 31) }],
+    ["heartbeat", { heartbeat: durationFromMs(0) }],
+    ["heartbeat", { heartbeat: durationFromMs(49) }],
+    ["heartbeat", { heartbeat: durationFromMs(60_001) }],
+    ["heartbeat", { heartbeat: durationFromMs(-(2 ** 31)) }],
     ["resume_token", { resumeToken: "" }],
     ["resume_token", { resumeToken: "invalid" }],
     ["resume_token", { resumeToken: "x".repeat(1_001) }],
@@ -201,7 +202,11 @@ describe("a watch", () => {
     // A slow machine needs longer for the first message.
     for (let milliseconds = 250; messages.length === 0; milliseconds *= 2) {
       const timeout = { "grpc-timeout": `${milliseconds}m` };
-      const response = await call(watchCredentialsPath, encodeWatch({ heartbeatMs: 50 }), timeout);
+      const response = await call(
+        watchCredentialsPath,
+        encodeWatch({ heartbeat: durationFromMs(50) }),
+        timeout,
+      );
       messages = parseGrpcMessages(response.body);
       expect(response.headers["grpc-status"]).toBe(String(Code.DeadlineExceeded));
     }
@@ -362,7 +367,10 @@ describe("a client that does not read", () => {
     const stream = openStream(watchCredentialsPath);
     const closed = waitForClose(stream);
     const { resumeToken } = first;
-    const request = create(WatchCredentialsRequestSchema, { resumeToken, heartbeatMs: 50 });
+    const request = create(WatchCredentialsRequestSchema, {
+      resumeToken,
+      heartbeat: durationFromMs(50),
+    });
     stream.end(envelope(toBinary(WatchCredentialsRequestSchema, request)));
     await closed;
     expect(stream.rstCode).toBe(constants.NGHTTP2_ENHANCE_YOUR_CALM);
@@ -405,7 +413,7 @@ describe("a client that does not read", () => {
 
   it("ends its stream when it disconnects, without effect on other callers", async () => {
     const stream = openStream(watchCredentialsPath);
-    const empty = create(WatchCredentialsRequestSchema, { heartbeatMs: 60_000 });
+    const empty = create(WatchCredentialsRequestSchema, { heartbeat: durationFromMs(60_000) });
     stream.end(envelope(toBinary(WatchCredentialsRequestSchema, empty)));
     const [chunk] = await once(stream, "data");
     const [bytes = Buffer.alloc(0)] = parseGrpcMessages(chunk);

@@ -240,7 +240,7 @@ describe.each(engines)("store=%s: denied calls", (engine) => {
     const replaced = await createApplication("private", { permissions: ["access:check"] });
     const events = await recordDenials(tenant, async (api) => {
       const watchers = [backend, replaced].map(({ key }) =>
-        read((signal) => api.watchCredentials(key, { heartbeatMs: 50 }, signal)),
+        read((signal) => api.watchCredentials(key, { heartbeat: durationFromMs(50) }, signal)),
       );
       await Promise.all(watchers.map((watcher) => watcher.next()));
       await api.updateApplication(root.key, { id: backend.id, name: "a", ...tokenRead });

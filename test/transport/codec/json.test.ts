@@ -18,15 +18,13 @@ import { afterAll, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { HttpBodySchema } from "../../../gen/google/api/httpbody_pb.js";
 import { ServerReflectionRequestSchema } from "../../../gen/grpc/reflection/v1/reflection_pb.js";
-import {
-  CheckAccessRequestSchema,
-  WatchCredentialsRequestSchema,
-} from "../../../gen/latchkey/v1/access_service_pb.js";
+import { CheckAccessRequestSchema } from "../../../gen/latchkey/v1/access_service_pb.js";
 import {
   CreateApplicationRequestSchema,
   RegenerateApplicationKeyRequestSchema,
   UpdateApplicationRequestSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { ListSessionsRequestSchema } from "../../../gen/latchkey/v1/session_service_pb.js";
 import { services } from "../../../src/contract/methods.js";
 import {
   createConnectJsonDecoder,
@@ -260,18 +258,18 @@ describe("decoding Connect JSON", () => {
   });
 
   it.each([
-    ['{"resumeToken":"a","heartbeatMs":5}'],
-    ['{"resume_token":"a","heartbeat_ms":"5"}'],
-    ['{"resumeToken":"a","resume_token":"b"}'],
-    ['{"resumeToken":null,"resume_token":"b"}'],
-    ['{"heartbeatMs":1.5}'],
-    ['{"heartbeatMs":1.0}'],
-    ['{"heartbeatMs":-0}'],
-    ['{"heartbeatMs":"1e2"}'],
-    ['{"heartbeatMs":2147483648}'],
-    ['{"heartbeatMs":true}'],
+    ['{"applicationId":"a","size":5}'],
+    ['{"application_id":"a","size":"5"}'],
+    ['{"applicationId":"a","application_id":"b"}'],
+    ['{"applicationId":null,"application_id":"b"}'],
+    ['{"size":1.5}'],
+    ['{"size":1.0}'],
+    ['{"size":-0}'],
+    ['{"size":"1e2"}'],
+    ['{"size":2147483648}'],
+    ['{"size":true}'],
   ])("reads or refuses %s as the library does", (text) => {
-    expectSameAsLibrary(WatchCredentialsRequestSchema, text);
+    expectSameAsLibrary(ListSessionsRequestSchema, text);
   });
 
   it.each([

@@ -4,6 +4,7 @@ import { Agent, request } from "node:http";
 import { connect as connectHttp2 } from "node:http2";
 import { connect } from "node:net";
 import { create, toBinary } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { describe, expect, it } from "@jest/globals";
@@ -312,10 +313,8 @@ describe("a server that shuts down", () => {
   it.each(streamClients)("ends a credential watch over %s", async (...row) => {
     const [, connectTo] = row;
     const api = connectTo(target.server);
-    const heartbeatMs = 60_000;
-    const watcher = read((signal) =>
-      api.watchCredentials(target.root.key, { heartbeatMs }, signal),
-    );
+    const heartbeat = durationFromMs(60_000);
+    const watcher = read((signal) => api.watchCredentials(target.root.key, { heartbeat }, signal));
     await watcher.next();
     const [ended] = await Promise.all([watcher.end(), target.server.close()]);
     expect(ended).toMatchObject({

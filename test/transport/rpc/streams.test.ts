@@ -1,3 +1,4 @@
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { Code } from "@connectrpc/connect";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import type { BootstrapResult } from "../../../src/bootstrap.js";
@@ -143,8 +144,8 @@ describe.each(streamClients)("a watch over %s", (_client, connect) => {
   afterEach(() => api.close());
 
   function watch(key: string) {
-    const heartbeatMs = 60_000;
-    return read((signal) => api.watchCredentials(key, { heartbeatMs }, signal));
+    const heartbeat = durationFromMs(60_000);
+    return read((signal) => api.watchCredentials(key, { heartbeat }, signal));
   }
 
   it("is logged once as canceled when its client cancels", async () => {

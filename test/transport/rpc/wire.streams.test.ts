@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { type ClientHttp2Stream, constants, type OutgoingHttpHeaders } from "node:http2";
 import { gzipSync } from "node:zlib";
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { Code } from "@connectrpc/connect";
 import { Client, type ClientDuplexStream, credentials, Metadata } from "@grpc/grpc-js";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
@@ -296,7 +297,7 @@ describe("a gRPC stream", () => {
   });
 
   it("accepts its only message in two parts", async () => {
-    const message = create(WatchCredentialsRequestSchema, { heartbeatMs: 60_000 });
+    const message = create(WatchCredentialsRequestSchema, { heartbeat: durationFromMs(60_000) });
     const body = envelope(toBinary(WatchCredentialsRequestSchema, message));
     const stream = open({}, wire, watchCredentialsPath);
     const data = new Promise((resolve) => stream.once("data", resolve));

@@ -1,3 +1,4 @@
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { type Event, EventService } from "../../../gen/latchkey/v1/event_service_pb.js";
 import {
@@ -38,7 +39,10 @@ export function startEventFeed(options: EventFeedOptions): () => void {
 
   async function follow(signal: AbortSignal, onMessage: () => void): Promise<void> {
     let isNew = resumeToken === undefined;
-    const request = { heartbeatMs: heartbeat, ...(resumeToken !== undefined && { resumeToken }) };
+    const request = {
+      heartbeat: durationFromMs(heartbeat),
+      ...(resumeToken !== undefined && { resumeToken }),
+    };
     for await (const message of client.watchEvents(request, { signal, timeoutMs: 0 })) {
       onMessage();
       ({ resumeToken } = message);
