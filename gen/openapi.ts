@@ -1881,8 +1881,8 @@ export const openapi = {
         "tags": [
           "Applications"
         ],
-        "summary": "Replaces the name, the permissions and the rules of an application",
-        "description": "All other fields change only if the request contains them. The type, keys, status and tenant do not change.\n\nTo change an application, its keys or its status, the caller must hold all permissions of this service that the application holds. New grants are limited as in CreateApplication. Existing grants need no further permission.\n\nRequires the permission `application:update`, which only private applications and management applications can hold.",
+        "summary": "Changes an application: the fields that `update_mask` names and no others",
+        "description": "Without an update mask, it replaces the name, the permissions and the rules, and changes all other fields only if the request contains them. The type, keys, status and tenant do not change.\n\nOver REST, PATCH changes the fields in the body: `null` clears a field, and `metadata` changes key by key. PUT is an update without an update mask. Both accept what a response contained.\n\nTo change an application, its keys or its status, the caller must hold all permissions of this service that the application holds. New grants are limited as in CreateApplication. Existing grants need no further permission.\n\nRequires the permission `application:update`, which only private applications and management applications can hold.",
         "x-access": "Requires the permission `application:update`, which only private applications and management applications can hold.",
         "x-required-permission": "application:update",
         "x-callers": [
@@ -1977,7 +1977,438 @@ export const openapi = {
                     "external_id": "svc-4711",
                     "metadata": {
                       "team": "payments"
+                    },
+                    "version": "17"
+                  }
+                }
+              }
+            }
+          }
+        },
+        "responses": {
+          "200": {
+            "description": "A named API client of a tenant, with its keys and their grants. Without `key`.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              },
+              "RateLimit-Policy": {
+                "$ref": "#/components/headers/RateLimit-Policy"
+              },
+              "RateLimit": {
+                "$ref": "#/components/headers/RateLimit"
+              },
+              "Idempotent-Replayed": {
+                "$ref": "#/components/headers/Idempotent-Replayed"
+              },
+              "ETag": {
+                "$ref": "#/components/headers/ETag"
+              }
+            },
+            "content": {
+              "application/json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Application"
+                },
+                "example": {
+                  "id": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
+                  "tenant_id": "0198c8a0-11d2-7ab4-8c3f-5e7a9b1d3f60",
+                  "name": "Web shop",
+                  "type": "public",
+                  "permissions": [
+                    "token:create"
+                  ],
+                  "rules": [
+                    {
+                      "description": "Cards may be read, masked",
+                      "priority": 1,
+                      "container": "/pci/",
+                      "conditions": [],
+                      "transform": "mask",
+                      "permissions": [
+                        "token:read"
+                      ],
+                      "id": "fdb5d1a6cc6b184c"
                     }
+                  ],
+                  "created_by": "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b",
+                  "created_at": "2027-01-01T00:00:00.000Z",
+                  "modified_by": "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b",
+                  "modified_at": "2027-01-02T00:00:00.000Z",
+                  "expires_at": "2028-01-01T00:00:00.000Z",
+                  "version": "17",
+                  "status": "enabled",
+                  "allowed_origins": [
+                    "https://shop.example.com"
+                  ],
+                  "allowed_cidrs": [
+                    "203.0.113.0/24"
+                  ],
+                  "session_quota": 50000,
+                  "description": "Sells to consumers on the web",
+                  "external_id": "svc-4711",
+                  "metadata": {
+                    "team": "payments"
+                  },
+                  "last_used_at": "2027-01-02T00:00:00.000Z"
+                }
+              }
+            }
+          },
+          "400": {
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "example": {
+                  "type": "/docs/errors/invalid_request",
+                  "title": "Invalid request",
+                  "status": 400,
+                  "detail": "id: must be a valid UUID",
+                  "code": "invalid_request",
+                  "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                  "errors": {
+                    "id": [
+                      "must be a valid UUID"
+                    ]
+                  }
+                }
+              }
+            }
+          },
+          "401": {
+            "$ref": "#/components/responses/Unauthenticated"
+          },
+          "403": {
+            "description": "`permission_denied`: The permission is missing, the type of key is wrong, the session is not authorized, or the caller grants or administers more than it holds. `origin_not_allowed`: The key may not be used from this web origin, or without one. `address_not_allowed`: The key may not be used from this network address.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "permission_denied": {
+                    "summary": "Permission denied",
+                    "value": {
+                      "type": "/docs/errors/permission_denied",
+                      "title": "Permission denied",
+                      "status": 403,
+                      "detail": "This method requires the permission application:update, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
+                      "code": "permission_denied",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "origin_not_allowed": {
+                    "summary": "Origin not allowed",
+                    "value": {
+                      "type": "/docs/errors/origin_not_allowed",
+                      "title": "Origin not allowed",
+                      "status": 403,
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
+                      "code": "origin_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "address_not_allowed": {
+                    "summary": "Address not allowed",
+                    "value": {
+                      "type": "/docs/errors/address_not_allowed",
+                      "title": "Address not allowed",
+                      "status": 403,
+                      "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
+                      "code": "address_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
+          },
+          "404": {
+            "$ref": "#/components/responses/ApplicationNotFound"
+          },
+          "409": {
+            "description": "`external_id_taken`: Another application of the tenant has this `external_id`. `last_manager`: The tenant would lose its last manager, the only enabled application that can create and update applications. `idempotency_conflict`: A call with this `Idempotency-Key` is in progress, or was made with another API key.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              },
+              "Retry-After": {
+                "$ref": "#/components/headers/Retry-After"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "external_id_taken": {
+                    "summary": "External id already in use",
+                    "value": {
+                      "type": "/docs/errors/external_id_taken",
+                      "title": "External id already in use",
+                      "status": 409,
+                      "detail": "Another application of your tenant has the external id \"svc-4711\", which must be unique in the tenant. Nothing was changed. Send another external_id, or find that application with the filter external_id.",
+                      "code": "external_id_taken",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "last_manager": {
+                    "summary": "Last manager of the tenant",
+                    "value": {
+                      "type": "/docs/errors/last_manager",
+                      "title": "Last manager of the tenant",
+                      "status": 409,
+                      "detail": "This is the last enabled application of the tenant that holds application:create and application:update, so it cannot be disabled, deleted or lose either permission. First create or enable another application that holds both.",
+                      "code": "last_manager",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "idempotency_conflict": {
+                    "summary": "Idempotency key in use",
+                    "value": {
+                      "type": "/docs/errors/idempotency_conflict",
+                      "title": "Idempotency key in use",
+                      "status": 409,
+                      "detail": "Another call with this Idempotency-Key is in progress, and this call changed nothing. Retry soon to get the same response.",
+                      "code": "idempotency_conflict",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
+          },
+          "412": {
+            "$ref": "#/components/responses/VersionMismatch"
+          },
+          "413": {
+            "$ref": "#/components/responses/BodyTooLarge"
+          },
+          "414": {
+            "$ref": "#/components/responses/UrlTooLong"
+          },
+          "415": {
+            "$ref": "#/components/responses/UnsupportedMediaType"
+          },
+          "422": {
+            "$ref": "#/components/responses/IdempotencyKeyReused"
+          },
+          "429": {
+            "$ref": "#/components/responses/RateLimited"
+          },
+          "431": {
+            "$ref": "#/components/responses/HeadersTooLarge"
+          },
+          "500": {
+            "$ref": "#/components/responses/Internal"
+          },
+          "503": {
+            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, or the request bodies in memory exceed `BODY_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              },
+              "Retry-After": {
+                "$ref": "#/components/headers/Retry-After"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "overloaded": {
+                    "summary": "Service overloaded",
+                    "value": {
+                      "type": "/docs/errors/overloaded",
+                      "title": "Service overloaded",
+                      "status": 503,
+                      "detail": "This instance has too many calls or too much data in flight. Nothing was changed. Retry soon.",
+                      "code": "overloaded",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "store_unavailable": {
+                    "summary": "Store unavailable",
+                    "value": {
+                      "type": "/docs/errors/store_unavailable",
+                      "title": "Store unavailable",
+                      "status": 503,
+                      "detail": "The store is unavailable. Retry soon; a change may or may not have been applied.",
+                      "code": "store_unavailable",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
+          },
+          "504": {
+            "$ref": "#/components/responses/DeadlineExceeded"
+          }
+        }
+      },
+      "patch": {
+        "operationId": "updateApplicationPatch",
+        "tags": [
+          "Applications"
+        ],
+        "summary": "Changes an application: the fields that `update_mask` names and no others",
+        "description": "Without an update mask, it replaces the name, the permissions and the rules, and changes all other fields only if the request contains them. The type, keys, status and tenant do not change.\n\nOver REST, PATCH changes the fields in the body: `null` clears a field, and `metadata` changes key by key. PUT is an update without an update mask. Both accept what a response contained.\n\nTo change an application, its keys or its status, the caller must hold all permissions of this service that the application holds. New grants are limited as in CreateApplication. Existing grants need no further permission.\n\nRequires the permission `application:update`, which only private applications and management applications can hold.",
+        "x-access": "Requires the permission `application:update`, which only private applications and management applications can hold.",
+        "x-required-permission": "application:update",
+        "x-callers": [
+          "private",
+          "management"
+        ],
+        "parameters": [
+          {
+            "name": "id",
+            "in": "path",
+            "required": true,
+            "description": "The id of the application.",
+            "schema": {
+              "type": "string",
+              "format": "uuid",
+              "examples": [
+                "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
+              ]
+            },
+            "example": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
+          },
+          {
+            "name": "If-Match",
+            "in": "header",
+            "required": false,
+            "description": "The expected `version` of the application, with or without the double quotes of an ETag. The call is refused if the version differs. Absent or `*` accepts any version. Can also be sent as `if-match` metadata.\n\nSend one entity tag from an `ETag` header, including the double quotes. `*` has no effect.",
+            "schema": {
+              "type": "string",
+              "pattern": "^(?:\\*|\"([!#-~]+)\")$",
+              "examples": [
+                "\"17\""
+              ]
+            }
+          },
+          {
+            "name": "Idempotency-Key",
+            "in": "header",
+            "required": false,
+            "description": "A random value, such as a UUID, bare or in double quotes. If a call with the same value succeeded within the last 24 hours, the service returns its response again and changes nothing.",
+            "schema": {
+              "type": "string",
+              "pattern": "^(?:[!#-~][!-~]{0,254}|\"(?:[!#-[\\]-~]|\\\\[\"\\\\]){1,255}\")$",
+              "examples": [
+                "5b0f8f0e-2f4f-4a57-9d0c-8c1f6a5c7d21"
+              ]
+            }
+          }
+        ],
+        "requestBody": {
+          "required": false,
+          "content": {
+            "application/json": {
+              "schema": {
+                "$ref": "#/components/schemas/UpdateApplicationPatch"
+              },
+              "examples": {
+                "minimal": {
+                  "summary": "One field",
+                  "value": {
+                    "name": "Web shop"
+                  }
+                },
+                "complete": {
+                  "summary": "As many fields as possible",
+                  "value": {
+                    "name": "Web shop",
+                    "permissions": [
+                      "token:create"
+                    ],
+                    "rules": [
+                      {
+                        "description": "Cards may be read, masked",
+                        "priority": 1,
+                        "container": "/pci/",
+                        "transform": "mask",
+                        "permissions": [
+                          "token:read"
+                        ]
+                      }
+                    ],
+                    "allowed_origins": [
+                      "https://shop.example.com"
+                    ],
+                    "allowed_cidrs": [
+                      "203.0.113.0/24"
+                    ],
+                    "session_quota": 50000,
+                    "description": "Sells to consumers on the web",
+                    "external_id": "svc-4711",
+                    "metadata": {
+                      "team": "payments"
+                    },
+                    "version": "17"
+                  }
+                }
+              }
+            },
+            "application/merge-patch+json": {
+              "schema": {
+                "$ref": "#/components/schemas/UpdateApplicationPatch"
+              },
+              "examples": {
+                "minimal": {
+                  "summary": "One field",
+                  "value": {
+                    "name": "Web shop"
+                  }
+                },
+                "complete": {
+                  "summary": "As many fields as possible",
+                  "value": {
+                    "name": "Web shop",
+                    "permissions": [
+                      "token:create"
+                    ],
+                    "rules": [
+                      {
+                        "description": "Cards may be read, masked",
+                        "priority": 1,
+                        "container": "/pci/",
+                        "transform": "mask",
+                        "permissions": [
+                          "token:read"
+                        ]
+                      }
+                    ],
+                    "allowed_origins": [
+                      "https://shop.example.com"
+                    ],
+                    "allowed_cidrs": [
+                      "203.0.113.0/24"
+                    ],
+                    "session_quota": 50000,
+                    "description": "Sells to consumers on the web",
+                    "external_id": "svc-4711",
+                    "metadata": {
+                      "team": "payments"
+                    },
+                    "version": "17"
                   }
                 }
               }
@@ -9401,6 +9832,7 @@ export const openapi = {
             "uniqueItems": true,
             "items": {
               "type": "string",
+              "minLength": 1,
               "maxLength": 100,
               "pattern": "^[a-z][a-z0-9_-]*(:[a-z][a-z0-9_-]*){1,2}$",
               "examples": [
@@ -9761,6 +10193,7 @@ export const openapi = {
             "uniqueItems": true,
             "items": {
               "type": "string",
+              "minLength": 1,
               "maxLength": 100,
               "pattern": "^[a-z][a-z0-9_-]*(:[a-z][a-z0-9_-]*){1,2}$",
               "examples": [
@@ -10218,6 +10651,14 @@ export const openapi = {
         "type": "object",
         "description": "The new state of an application, with at least one permission or rule.",
         "properties": {
+          "id": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
+            ],
+            "description": "The id of the application."
+          },
           "name": {
             "type": "string",
             "minLength": 1,
@@ -10225,10 +10666,13 @@ export const openapi = {
             "examples": [
               "Web shop"
             ],
-            "description": "The name, for people, at most 200 characters.\n\nMust be one line of text that is not blank, without control characters."
+            "description": "The name, for people, at most 200 characters. It cannot be empty.\n\nMust be one line of text that is not blank, without control characters."
           },
           "permissions": {
-            "type": "array",
+            "type": [
+              "array",
+              "null"
+            ],
             "description": "The permissions that are granted directly, on everything. They replace the previous ones.",
             "maxItems": 50,
             "uniqueItems": true,
@@ -10243,7 +10687,10 @@ export const openapi = {
             }
           },
           "rules": {
-            "type": "array",
+            "type": [
+              "array",
+              "null"
+            ],
             "description": "The granted access rules. They replace the previous ones.",
             "maxItems": 1000,
             "items": {
@@ -10360,12 +10807,335 @@ export const openapi = {
                 "team": "payments"
               }
             ]
+          },
+          "version": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 100,
+            "examples": [
+              "17"
+            ],
+            "description": "The `version` of a response, with the same effect as `if_match`."
+          },
+          "tenant_id": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a0-11d2-7ab4-8c3f-5e7a9b1d3f60"
+            ],
+            "description": "As in a response. It cannot be changed.",
+            "readOnly": true
+          },
+          "type": {
+            "type": "string",
+            "examples": [
+              "public"
+            ],
+            "description": "As in a response. It cannot be changed.",
+            "readOnly": true
+          },
+          "status": {
+            "type": "string",
+            "examples": [
+              "enabled"
+            ],
+            "description": "As in a response. To change it, disable or enable the application.",
+            "readOnly": true
+          },
+          "created_by": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b"
+            ],
+            "description": "As in a response. It cannot be changed.",
+            "readOnly": true
+          },
+          "created_at": {
+            "type": "string",
+            "format": "date-time",
+            "examples": [
+              "2027-01-01T00:00:00.000Z"
+            ],
+            "description": "As in a response. It cannot be changed.",
+            "readOnly": true
+          },
+          "modified_by": {
+            "type": "string",
+            "examples": [
+              "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b"
+            ],
+            "description": "Ignored, so that a response can be sent as it is.",
+            "readOnly": true
+          },
+          "modified_at": {
+            "type": "string",
+            "format": "date-time",
+            "examples": [
+              "2027-01-02T00:00:00.000Z"
+            ],
+            "description": "Ignored, so that a response can be sent as it is.",
+            "readOnly": true
+          },
+          "last_used_at": {
+            "type": "string",
+            "format": "date-time",
+            "examples": [
+              "2027-01-02T00:00:00.000Z"
+            ],
+            "description": "Ignored, so that a response can be sent as it is.",
+            "readOnly": true
           }
         },
         "required": [
           "name"
         ],
         "additionalProperties": false
+      },
+      "UpdateApplicationPatch": {
+        "type": "object",
+        "description": "The fields to change. Absent fields stay, `null` clears a field, and maps change key by key.",
+        "additionalProperties": false,
+        "properties": {
+          "id": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
+            ],
+            "description": "The id of the application."
+          },
+          "name": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 200,
+            "examples": [
+              "Web shop"
+            ],
+            "description": "The name, for people, at most 200 characters. It cannot be empty.\n\nMust be one line of text that is not blank, without control characters."
+          },
+          "permissions": {
+            "type": [
+              "array",
+              "null"
+            ],
+            "description": "The permissions that are granted directly, on everything. They replace the previous ones.",
+            "maxItems": 50,
+            "uniqueItems": true,
+            "items": {
+              "type": "string",
+              "maxLength": 100,
+              "pattern": "^[a-z][a-z0-9_-]*(:[a-z][a-z0-9_-]*){1,2}$",
+              "examples": [
+                "token:create"
+              ],
+              "description": "Must be two or three lower-case segments separated by colons, for example token:read."
+            }
+          },
+          "rules": {
+            "type": [
+              "array",
+              "null"
+            ],
+            "description": "The granted access rules. They replace the previous ones.",
+            "maxItems": 1000,
+            "items": {
+              "$ref": "#/components/schemas/AccessRuleInput"
+            }
+          },
+          "allowed_origins": {
+            "type": [
+              "array",
+              "null"
+            ],
+            "description": "The web origins from which its keys and the keys of its sessions may be used. They replace the previous ones. `https://*.shop.example` matches all subdomains. For public applications only. If absent, they do not change. To allow every origin, send `[]` or `null` over REST, or add the field to `update_mask` on other protocols.",
+            "maxItems": 50,
+            "uniqueItems": true,
+            "items": {
+              "type": "string",
+              "maxLength": 300,
+              "pattern": "^https?://[^ /?#@]+$",
+              "examples": [
+                "https://shop.example.com"
+              ],
+              "description": "Must be an origin such as https://shop.example.com, without a path."
+            }
+          },
+          "allowed_cidrs": {
+            "type": [
+              "array",
+              "null"
+            ],
+            "description": "The networks from which its keys and the keys of its sessions may be used, in CIDR notation. They replace the previous ones. If absent, they do not change. To allow every network, send `[]` or `null` over REST, or add the field to `update_mask` on other protocols.",
+            "maxItems": 50,
+            "uniqueItems": true,
+            "items": {
+              "type": "string",
+              "maxLength": 50,
+              "pattern": "^[0-9a-fA-F:.]+(/[0-9]{1,3})?$",
+              "examples": [
+                "203.0.113.0/24"
+              ],
+              "description": "Must be a network such as 203.0.113.0/24 or 2001:db8::/32, or one address."
+            }
+          },
+          "session_quota": {
+            "type": [
+              "integer",
+              "null"
+            ],
+            "format": "int32",
+            "minimum": 1,
+            "maximum": 1000000,
+            "examples": [
+              50000
+            ],
+            "description": "The maximum number of open sessions. For public applications only. If absent, it does not change. To return to the default of the service (`SESSION_QUOTA`), send `null` over REST, or add the field to `update_mask` on other protocols. Open sessions stay open."
+          },
+          "expires_at": {
+            "type": [
+              "string",
+              "null"
+            ],
+            "format": "date-time",
+            "examples": [
+              "2028-01-01T00:00:00.000Z"
+            ],
+            "description": "When the application expires and is deleted: a time in the future. If absent, it does not change. To let it never expire, send `null` over REST, or add the field to `update_mask` on other protocols."
+          },
+          "description": {
+            "type": [
+              "string",
+              "null"
+            ],
+            "maxLength": 500,
+            "examples": [
+              "Sells to consumers on the web"
+            ],
+            "description": "What the application is for. If absent, it does not change. An empty text removes it.\n\nMust be text without control characters other than new lines and tabs."
+          },
+          "external_id": {
+            "type": [
+              "string",
+              "null"
+            ],
+            "maxLength": 200,
+            "examples": [
+              "svc-4711"
+            ],
+            "description": "The id of the application in another system. It must be unique in the tenant. If absent, it does not change. An empty text removes it.\n\nMust be empty, or one line of text that is not blank, without control characters."
+          },
+          "metadata": {
+            "type": [
+              "object",
+              "null"
+            ],
+            "description": "Key-value pairs for your own use. They replace the previous ones. If absent, they do not change. To remove all, send `{}` or `null` over REST, or add the field to `update_mask` on other protocols.",
+            "maxProperties": 50,
+            "propertyNames": {
+              "type": "string",
+              "maxLength": 40,
+              "examples": [
+                "team"
+              ],
+              "description": "Must be one line of text that is not blank, without control characters."
+            },
+            "examples": [
+              {
+                "team": "payments"
+              }
+            ],
+            "additionalProperties": {
+              "maxLength": 500,
+              "examples": [
+                "payments"
+              ],
+              "description": "Must be text without control characters other than new lines and tabs.",
+              "type": [
+                "string",
+                "null"
+              ]
+            }
+          },
+          "version": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 100,
+            "examples": [
+              "17"
+            ],
+            "description": "The `version` of a response, with the same effect as `if_match`."
+          },
+          "tenant_id": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a0-11d2-7ab4-8c3f-5e7a9b1d3f60"
+            ],
+            "description": "As in a response. It cannot be changed.",
+            "readOnly": true
+          },
+          "type": {
+            "type": "string",
+            "examples": [
+              "public"
+            ],
+            "description": "As in a response. It cannot be changed.",
+            "readOnly": true
+          },
+          "status": {
+            "type": "string",
+            "examples": [
+              "enabled"
+            ],
+            "description": "As in a response. To change it, disable or enable the application.",
+            "readOnly": true
+          },
+          "created_by": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b"
+            ],
+            "description": "As in a response. It cannot be changed.",
+            "readOnly": true
+          },
+          "created_at": {
+            "type": "string",
+            "format": "date-time",
+            "examples": [
+              "2027-01-01T00:00:00.000Z"
+            ],
+            "description": "As in a response. It cannot be changed.",
+            "readOnly": true
+          },
+          "modified_by": {
+            "type": "string",
+            "examples": [
+              "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b"
+            ],
+            "description": "Ignored, so that a response can be sent as it is.",
+            "readOnly": true
+          },
+          "modified_at": {
+            "type": "string",
+            "format": "date-time",
+            "examples": [
+              "2027-01-02T00:00:00.000Z"
+            ],
+            "description": "Ignored, so that a response can be sent as it is.",
+            "readOnly": true
+          },
+          "last_used_at": {
+            "type": "string",
+            "format": "date-time",
+            "examples": [
+              "2027-01-02T00:00:00.000Z"
+            ],
+            "description": "Ignored, so that a response can be sent as it is.",
+            "readOnly": true
+          }
+        }
       },
       "RegenerateApplicationKeyRequest": {
         "type": "object",

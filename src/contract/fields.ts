@@ -131,12 +131,3 @@ function findOverlongItem(
   }
   return undefined;
 }
-
-/** The fields that the update mask of a message may name. Empty without a mask. */
-export function maskableFields({ fields }: DescMessage): DescField[] {
-  const names = fields.flatMap((field) => {
-    const { type } = getOption(field, fieldRules);
-    return type.case === "fieldMask" ? type.value.in : [];
-  });
-  return fields.filter(({ name }) => names.includes(name));
-}

@@ -1,12 +1,15 @@
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
-import { AuthorizerGrantsSchema } from "../../gen/latchkey/v1/access_service_pb.js";
+import { CredentialStateRecordSchema } from "../../gen/latchkey/store/v1/records_pb.js";
 import type { Grants } from "../contract/grants.js";
 import { invalidRequest } from "../errors.js";
 
 /** Throws if the grants of one application or session take more bytes than the limit, as protobuf encodes them. */
 export function checkGrantsSize({ permissions, rules }: Grants, limit: number): void {
-  const grants = { permissions, rules } as MessageInitShape<typeof AuthorizerGrantsSchema>;
-  const size = toBinary(AuthorizerGrantsSchema, create(AuthorizerGrantsSchema, grants)).length;
+  const grants = { permissions, rules } as MessageInitShape<typeof CredentialStateRecordSchema>;
+  const size = toBinary(
+    CredentialStateRecordSchema,
+    create(CredentialStateRecordSchema, grants),
+  ).length;
   if (size <= limit) {
     return;
   }

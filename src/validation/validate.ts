@@ -7,14 +7,14 @@ import {
 } from "@bufbuild/protobuf";
 import type { Path } from "@bufbuild/protobuf/reflect";
 import { findOverlong, listFieldsOf, type RepeatedField } from "../contract/fields.js";
-import type { FieldViolation } from "../contract/problems.js";
 import { invalidRequest, maxViolations, type Problem } from "../errors.js";
 import type { MaybePromise } from "../lib/async.js";
 import { memoize } from "../lib/cache.js";
 import { yieldToEventLoop } from "../lib/event-loop.js";
 import { compileCheck, compileItemCheck } from "./compiled/checks.js";
 import type { Test } from "./compiled/expressions.js";
-import { findFieldViolations, findViolations, toFieldViolation } from "./violations.js";
+import { findUpdateViolations } from "./update-mask.js";
+import { findFieldViolations, findViolations, maskRule, toFieldViolation } from "./violations.js";
 
 const never: Test = () => false;
 
@@ -48,7 +48,7 @@ export function validateMessage<Desc extends DescMessage>(
 
 /** Most messages are valid. The compiled check confirms that far faster than protovalidate. */
 function passesCompiledCheck(schema: DescMessage, message: Message): boolean {
-  return compiledCheckOf(schema)(message);
+  return compiledCheckOf(schema)(message) && findUpdateViolations(schema, message).length === 0;
 }
 
 /**
@@ -100,12 +100,12 @@ interface Part {
 }
 
 async function checkInParts(schema: DescMessage, message: Message): Promise<void> {
-  const found: FieldViolation[] = [];
+  const found = findUpdateViolations(schema, message);
   for (const part of partsOf(schema, message)) {
     await yieldToEventLoop();
     for (const { field, message, ruleId, forKey } of findViolations(schema, part.message)) {
       const path = part.pathOf(field);
-      if (path) {
+      if (path && ruleId !== maskRule) {
         found.push(toFieldViolation({ field: path, message, ruleId, forKey }));
       }
     }

@@ -61,10 +61,6 @@ function messageFor(ruleId: string, { type }: FieldRules): string | undefined {
       return describeList(ruleId, type.value);
     case "map":
       return describeMap(ruleId, type.value);
-    case "fieldMask":
-      return ruleId === "field_mask.in"
-        ? `must contain only ${type.value.in.join(", ")}`
-        : undefined;
     default:
       return undefined;
   }

@@ -6,7 +6,11 @@ import type { ApplicationType, Grants } from "../contract/grants.js";
 import { mayHold, validationRules } from "../contract/methods.js";
 import type { FieldViolation } from "../contract/problems.js";
 import { matchesPattern } from "./patterns.js";
+import { findUpdateViolations } from "./update-mask.js";
 import { describeViolation, type ReportedViolation } from "./violation-messages.js";
+
+/** The standard rule of update masks, which does not say what is wrong with a path. */
+export const maskRule = "field_mask.in";
 
 let validator: Validator | undefined;
 
@@ -23,9 +27,12 @@ export function findFieldViolations<Desc extends DescMessage>(
   if (overlong) {
     return [overlong];
   }
-  return findViolations(schema, message)
-    .filter(({ ruleId }) => ruleId !== ignoredRule)
-    .map(toFieldViolation);
+  return [
+    ...findViolations(schema, message)
+      .filter(({ ruleId }) => ruleId !== ignoredRule && ruleId !== maskRule)
+      .map(toFieldViolation),
+    ...findUpdateViolations(schema, message),
+  ];
 }
 
 /** Returns the violations as protovalidate reports them. */

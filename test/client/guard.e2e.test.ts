@@ -218,7 +218,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
     await client.applications.updateApplication({
       ...update,
       allowedCidrs: ["203.0.113.0/24"],
-      updateMask: { paths: ["allowed_origins"] },
+      updateMask: { paths: ["allowed_origins", "allowed_cidrs"] },
     });
     const wrongAddress = await checkUntil(() => from({ origin, address: "::1" }), isDenied);
     expect(wrongAddress.reason).toBe("address_not_allowed");

@@ -156,7 +156,7 @@ describeInBrowser("console application fields", (browser) => {
       ...before,
       id,
       description: "Theirs",
-      updateMask: { paths: ["expires_at"] },
+      updateMask: { paths: ["expires_at", "description"] },
     });
     await button(page, "Load latest version").click();
     const saved = (label: string) => page.getByRole("region", { name: label }).textContent();

@@ -43,6 +43,7 @@ export interface Contract {
   textHeader(field: DescField): string | undefined;
   /** Whether only the service sets the field. */
   isOutputOnly(field: DescField): boolean;
+  isUpdateMask(field: DescField): boolean;
   messageRules(message: DescMessage): readonly Rule[];
   /** Fields of the example of the message. */
   example(message: DescMessage): JsonObject;
@@ -58,7 +59,7 @@ export const ownFormat = "REST_FORMAT_UNSPECIFIED";
 export type RestFormat = typeof ownFormat | "REST_FORMAT_LENIENT_JSON" | "REST_FORMAT_FORM";
 
 export interface HttpBinding {
-  readonly verb: "get" | "put" | "post" | "delete";
+  readonly verb: "get" | "put" | "post" | "patch" | "delete";
   readonly path: string;
   /** The request fields in the path. */
   readonly pathFields: readonly string[];
@@ -86,7 +87,7 @@ export interface Permission {
   readonly holders: readonly string[];
 }
 
-const verbs = ["get", "put", "post", "delete"] as const;
+const verbs = ["get", "put", "post", "patch", "delete"] as const;
 type Carrier = DescMethod | DescService | DescMessage | DescField | DescExtension;
 
 export function readContract(files: readonly DescFile[]): Contract {
@@ -152,13 +153,18 @@ export function readContract(files: readonly DescFile[]): Contract {
 
     header: (field) => readOwn(field, "http_header"),
     textHeader: (field) => readOwn(field, "text_header"),
+    isUpdateMask: ({ message }) => message?.typeName === "google.protobuf.FieldMask",
     isOutputOnly: (field) => readOwn(field, "output_only") !== undefined,
     messageRules: (message) => read<{ cel?: Rule[] }>(message, "buf.validate.message")?.cel ?? [],
     example: (message) => JSON.parse(readOwn(message, "example") ?? "{}"),
     fieldRules,
     isRequired(field) {
       const { required, repeated } = fieldRules(field);
-      return required === true || Number(repeated?.min_items ?? 0) > 0;
+      return (
+        required === true ||
+        Number(repeated?.min_items ?? 0) > 0 ||
+        readOwn(field, "without_mask") === "WITHOUT_MASK_REQUIRED"
+      );
     },
     predefinedRules: (rules) =>
       Object.keys(rules)

@@ -4,10 +4,14 @@ import {
   rateLimitPolicyHeader,
   replayedHeader,
 } from "../../src/contract/headers.js";
-import { isUpdateMask } from "../../src/transport/codec/message-fields.js";
 import { createRefusalExample, describeAccess, getCallers } from "../contract/access.js";
 import { getAuthErrors, getMethodErrors } from "../contract/catalogue.js";
-import { type Contract, type HttpBinding, ownFormat } from "../contract/contract.js";
+import {
+  type Contract,
+  type HttpBinding,
+  ownFormat,
+  type RestFormat,
+} from "../contract/contract.js";
 import {
   createExamples,
   createValidate,
@@ -39,7 +43,9 @@ export function createOperations({ contract, schemas, problems, headerFields }: 
   ): Json[] {
     const inBody = getBodyFields(input, http);
     const parameters = input.fields.filter(
-      (field) => !inBody.includes(field) && !isUpdateMask(field),
+      (field) =>
+        http.pathFields.includes(field.name) ||
+        !(inBody.includes(field) || contract.isUpdateMask(field)),
     );
     return parameters.map((field) => {
       const header = contract.header(field);
@@ -61,14 +67,15 @@ export function createOperations({ contract, schemas, problems, headerFields }: 
     });
   }
 
-  /** The fields of the message that are not in the path or in headers. */
+  /** The fields of the message that are not in the path or in headers. The body of an update may repeat the path. */
   function getBodyFields({ fields }: DescMessage, { hasBody, pathFields }: HttpBinding) {
+    const isUpdate = fields.some(contract.isUpdateMask);
     return fields.filter(
       (field) =>
         hasBody &&
-        !pathFields.includes(field.name) &&
+        (isUpdate || !pathFields.includes(field.name)) &&
         contract.header(field) === undefined &&
-        !isUpdateMask(field),
+        !contract.isUpdateMask(field),
     );
   }
 
@@ -97,29 +104,32 @@ export function createOperations({ contract, schemas, problems, headerFields }: 
     const complete = examples.request(input);
     const path = Object.fromEntries(http.pathFields.map((name) => [name, complete[name] ?? null]));
     const selectBody = (example: JsonObject) =>
-      fields.flatMap(({ name }) => (name in example ? [[name, example[name]]] : []));
-    const minimal = selectBody(examples.minimalRequest(input));
+      fields.flatMap(({ name }) =>
+        name in example && !http.pathFields.includes(name) ? [[name, example[name]]] : [],
+      );
+    const isPatch = http.verb === "patch";
+    const minimal = selectBody(examples.minimalRequest(input)).slice(0, isPatch ? 1 : undefined);
+    const media: Json = {
+      schema: isPatch
+        ? schemas.patch(input, { all: fields, inPath: http.pathFields })
+        : schemas.request(input, { all: fields, inPath: http.pathFields }, format),
+      examples: {
+        ...(minimal.length > 0 && {
+          minimal: {
+            summary: isPatch ? "One field" : "As few fields as possible",
+            value: Object.fromEntries(minimal),
+          },
+        }),
+        complete: {
+          summary: "As many fields as possible",
+          value: Object.fromEntries(selectBody(complete)),
+        },
+      },
+    };
     return {
       // An absent body counts as an empty one.
-      required: !isValid(validate(input, path)),
-      content: {
-        [format === "REST_FORMAT_FORM" ? "application/x-www-form-urlencoded" : "application/json"]:
-          {
-            schema: schemas.request(input, fields, format),
-            examples: {
-              ...(minimal.length > 0 && {
-                minimal: {
-                  summary: "As few fields as possible",
-                  value: Object.fromEntries(minimal),
-                },
-              }),
-              complete: {
-                summary: "As many fields as possible",
-                value: Object.fromEntries(selectBody(complete)),
-              },
-            },
-          },
-      },
+      required: !isPatch && !isValid(validate(input, path)),
+      content: Object.fromEntries(mediaTypes(format, isPatch).map((type) => [type, media])),
     };
   }
 
@@ -227,6 +237,12 @@ function describeSecurity(contract: Contract, method: DescMethod): Json[] | unde
     return [];
   }
   return keyHeader === undefined ? undefined : [{ gatewayKey: [] }];
+}
+
+function mediaTypes(format: RestFormat, isPatch: boolean): string[] {
+  return format === "REST_FORMAT_FORM"
+    ? ["application/x-www-form-urlencoded"]
+    : ["application/json", ...(isPatch ? ["application/merge-patch+json"] : [])];
 }
 
 function capitalize(word: string): string {

@@ -20,11 +20,20 @@ export function refer(section: "headers" | "responses" | "schemas", name: string
   return { $ref: `#/components/${section}/${name}` };
 }
 
+/** The fields of a request body. */
+export interface BodyFields {
+  readonly all: readonly DescField[];
+  /** Those that are also in the path. */
+  readonly inPath: readonly string[];
+}
+
 /** Collects the schemas of messages. */
 export interface Schemas {
   readonly components: Readonly<Record<string, Json>>;
   /** The schema of a request body with some of the fields of a message. */
-  request(message: DescMessage, fields: readonly DescField[], format: RestFormat): Json;
+  request(message: DescMessage, fields: BodyFields, format: RestFormat): Json;
+  /** The schema of a merge patch with some of the fields of an update. */
+  patch(message: DescMessage, fields: BodyFields): Json;
   response(message: DescMessage, format: RestFormat): Json;
   /** The schema of a field that is a parameter. */
   parameter(field: DescField): Json;
@@ -43,18 +52,44 @@ export function createSchemas(contract: Contract): Schemas {
     return refer("schemas", name);
   }
 
-  function input(message: DescMessage, fields: readonly DescField[], format: RestFormat): Json {
+  function input(
+    message: DescMessage,
+    { all: fields, inPath }: BodyFields,
+    format: RestFormat,
+  ): Json {
     return {
       type: "object",
       description: getComment(message),
       properties: properties(
         fields,
-        (part) => define(`${part.name}Input`, () => input(part, part.fields, format)),
+        (part) =>
+          define(`${part.name}Input`, () => input(part, { all: part.fields, inPath: [] }, format)),
         "closed",
         clearableFields(contract, message),
       ),
-      required: names(fields.filter((field) => contract.isRequired(field))),
+      required: names(
+        fields.filter((field) => contract.isRequired(field) && !inPath.includes(field.name)),
+      ),
       additionalProperties: format !== ownFormat,
+    };
+  }
+
+  /** In a patch no field is required, and `null` also removes the keys of maps. */
+  function patch(message: DescMessage, fields: BodyFields): Json {
+    const { required: _, properties, ...schema } = input(message, fields, ownFormat);
+    const maps = fields.all.filter(({ fieldKind }) => fieldKind === "map");
+    const withNull = maps.map(({ name }) => {
+      const { additionalProperties, ...map } =
+        (properties as Readonly<Record<string, Json>>)[name] ?? {};
+      const { type, ...value } = additionalProperties as Json;
+      return [name, { ...map, additionalProperties: { ...value, type: [type, "null"] } }];
+    });
+    const description =
+      "The fields to change. Absent fields stay, `null` clears a field, and maps change key by key.";
+    return {
+      ...schema,
+      description,
+      properties: { ...(properties as Json), ...Object.fromEntries(withNull) },
     };
   }
 
@@ -101,6 +136,8 @@ export function createSchemas(contract: Contract): Schemas {
     components,
     request: (message, fields, format) =>
       define(message.name, () => input(message, fields, format)),
+    patch: (message, fields) =>
+      define(message.name.replace(/Request$/, "Patch"), () => patch(message, fields)),
     response,
     parameter: (field) => {
       const refuse = () => {
@@ -117,9 +154,12 @@ function responseName({ name }: DescMessage): string {
   return name.replace(/Response$/, "Result");
 }
 
-/** The fields that `null` clears: those that the update mask of the message may name. */
+/** The fields that `null` clears: those that the update mask of the message may name, unless they are required. */
 function clearableFields(contract: Contract, { fields }: DescMessage): string[] {
-  return fields.flatMap((field) => contract.fieldRules(field).field_mask?.in ?? []);
+  const names = fields.flatMap((field) => contract.fieldRules(field).field_mask?.in ?? []);
+  return fields
+    .filter((field) => names.includes(field.name) && !contract.isRequired(field))
+    .map(({ name }) => name);
 }
 
 /** Responses omit only fields with explicit presence. */
@@ -204,7 +244,12 @@ function valueSchema(
   }
   switch (field.scalar) {
     case ScalarType.STRING:
-      return stringSchema(contract, rules.string ?? {}, rules.required ?? false, enums);
+      return stringSchema(
+        contract,
+        rules.string ?? {},
+        rules.required ?? contract.isRequired(field),
+        enums,
+      );
     case ScalarType.INT32:
       return int32Schema(rules.int32 ?? {});
     case ScalarType.DOUBLE:

@@ -15,11 +15,12 @@ import type { Output } from "../output.js";
 import { type ConfirmFlags, confirm } from "../prompt.js";
 import {
   type ClearFlags,
-  clearedFields,
   clearOptions,
   type FieldFlags,
   fieldOptions,
   fieldsOf,
+  type GrantFlags,
+  updatedFields,
 } from "./fields.js";
 import {
   applicationArgument,
@@ -98,19 +99,11 @@ function addUpdate(apps: Command): void {
   );
 }
 
-interface UpdateFlags extends ClientFlags, FieldFlags, ClearFlags {
-  readonly name?: string;
-  readonly permission?: string[];
-  readonly addPermission?: string[];
-  readonly removePermission?: string[];
-  readonly rules?: string;
+interface UpdateFlags extends ClientFlags, GrantFlags, FieldFlags, ClearFlags {
   readonly ifMatch?: string;
 }
 
-/**
- * Changes only the given fields. The service replaces the name and all grants,
- * so they are read first. The version check prevents lost updates.
- */
+/** Changes only the given fields. The version check prevents lost updates. */
 async function updateApplication(reference: string, flags: UpdateFlags): Promise<void> {
   const changingNothing = [...connectionFlags(), "ifMatch"];
   if (Object.keys(flags).every((name) => changingNothing.includes(name))) {
@@ -122,13 +115,13 @@ async function updateApplication(reference: string, flags: UpdateFlags): Promise
     const before = await findApplication(context, reference);
     const request = {
       id: before.id,
-      name: flags.name ?? before.name,
+      ...(flags.name !== undefined && { name: flags.name }),
       ...requireGrants({
         permissions: changedPermissions(before, flags),
         rules: rules ?? before.rules,
       }),
       ...fieldsOf(flags),
-      updateMask: { paths: clearedFields(flags) },
+      updateMask: { paths: updatedFields(flags) },
       ifMatch: flags.ifMatch ?? before.version,
     };
     await showApplication(await client.applications.updateApplication(request, call), context);

@@ -102,18 +102,32 @@ export function clearOptions(command: Command): Command {
     );
 }
 
-/** The update mask of the fields that the options clear. */
-export function clearedFields(flags: ClearFlags): string[] {
-  const isCleared = {
-    description: flags.noDescription,
-    external_id: flags.noExternalId,
-    metadata: flags.noMetadata,
-    expires_at: flags.noExpires,
-    allowed_origins: flags.anyOrigin,
-    allowed_cidrs: flags.anyCidr,
-    session_quota: flags.defaultSessionQuota,
+/** The options that change grants and the name. */
+export interface GrantFlags {
+  readonly name?: string;
+  readonly permission?: string[];
+  readonly addPermission?: string[];
+  readonly removePermission?: string[];
+  readonly rules?: string;
+}
+
+/** The update mask of the fields that the options set or clear. */
+export function updatedFields(flags: GrantFlags & FieldFlags & ClearFlags): string[] {
+  const options = {
+    name: [flags.name],
+    permissions: [flags.permission, flags.addPermission, flags.removePermission],
+    rules: [flags.rules],
+    description: [flags.description, flags.noDescription],
+    external_id: [flags.externalId, flags.noExternalId],
+    metadata: [flags.metadata, flags.noMetadata],
+    expires_at: [flags.expires, flags.noExpires],
+    allowed_origins: [flags.allowedOrigin, flags.anyOrigin],
+    allowed_cidrs: [flags.allowedCidr, flags.anyCidr],
+    session_quota: [flags.sessionQuota, flags.defaultSessionQuota],
   };
-  return Object.entries(isCleared).flatMap(([field, isSet]) => (isSet ? [field] : []));
+  return Object.entries(options).flatMap(([field, values]) =>
+    values.some((value) => value !== undefined) ? [field] : [],
+  );
 }
 
 export function formatApplication(

@@ -1,32 +1,26 @@
-import type { DescField } from "@bufbuild/protobuf";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { HandlerContext } from "@connectrpc/connect";
 import {
   type CreateApplicationRequest,
   CreateApplicationRequestSchema,
   type UpdateApplicationRequest,
-  UpdateApplicationRequestSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { callerOf } from "../../auth/caller.js";
 import { checkGrantsAllowed, checkMayAdminister } from "../../auth/grants.js";
 import { generateKey } from "../../auth/keys.js";
-import { maskableFields } from "../../contract/fields.js";
 import type { ApplicationType } from "../../contract/grants.js";
 import { kindFor } from "../../contract/key-text.js";
 import { createConverter } from "../../contract/message-converter.js";
 import { applicationNotFound } from "../../errors.js";
 import { newId } from "../../lib/uuid.js";
-import type {
-  ApplicationChange,
-  ApplicationFields,
-  ApplicationRecord,
-} from "../../store/port/records.js";
+import type { ApplicationFields, ApplicationRecord } from "../../store/port/records.js";
 import { checkGrantsSize } from "../../validation/grants-size.js";
 import { checkRestrictions, checkSessionQuota } from "../../validation/restrictions.js";
-import { checkFuture, fromTimestamp, readExpiry } from "../../validation/time.js";
+import { readExpiry } from "../../validation/time.js";
 import { stateOf, withDenialTarget } from "../events/audit.js";
 import { readGrants } from "../rules.js";
 import { toApplication } from "./messages.js";
+import { findApplication } from "./read-handlers.js";
 import {
   type ApplicationHandlers,
   type ApplicationUpdate,
@@ -34,6 +28,7 @@ import {
   type UpdateApplication,
   type UpdateHandlerOptions,
 } from "./update-application.js";
+import { readUpdate, type Update } from "./update-fields.js";
 
 /** Handlers that create, update and delete applications. */
 export function createWriteHandlers({
@@ -77,6 +72,21 @@ export function createWriteHandlers({
     return response(record);
   }
 
+  /** Finds an application that an update leaves as it is, with the checks of every update. */
+  async function findUnchanged(
+    context: HandlerContext,
+    request: UpdateApplicationRequest,
+    { changesOf }: Update,
+  ): Promise<ApplicationRecord> {
+    const current = await findApplication(applications, context, request);
+    withDenialTarget({ applicationId: current.id, name: current.name }, () => {
+      checkMayAdminister(callerOf(context), current);
+      checkVersion(current, request.ifMatch);
+      changesOf(current, clock());
+    });
+    return current;
+  }
+
   return {
     async createApplication(request, context) {
       const caller = callerOf(context);
@@ -114,23 +124,13 @@ export function createWriteHandlers({
     },
 
     async updateApplication(request, context) {
-      const { name } = request;
-      const grants = readGrants(request);
+      const update = readUpdate(request);
       // In the transaction it would block other writes.
-      checkGrantsSize(grants, settings.grantsLimit);
-      const { expiresAt: expiry } = request;
-      const expiresAt = expiry && fromTimestamp(expiry, "expires_at");
-      const changes = { ...readChanges(request), ...(expiresAt !== undefined && { expiresAt }) };
-      return change(context, { kind: "application.updated" }, request, (current, now) => {
-        const { type } = current;
-        if (expiresAt !== undefined) {
-          checkFuture(expiresAt, now);
-        }
-        checkGrantsAllowed(type, grants);
-        checkRestrictions(type, request);
-        checkSessionQuota(type, request.sessionQuota);
-        return { name, ...grants, ...changes };
-      });
+      checkGrantsSize(update.grants, settings.grantsLimit);
+      if (update.isEmpty) {
+        return toApplication(await findUnchanged(context, request, update));
+      }
+      return change(context, { kind: "application.updated" }, request, update.changesOf);
     },
 
     async disableApplication(request, context) {
@@ -178,42 +178,4 @@ const readFields = createConverter(CreateApplicationRequestSchema, conversion);
 function readNewFields(request: CreateApplicationRequest): Pick<ApplicationFields, "name"> {
   const given = Object.entries(readFields(request)).filter(([, value]) => value !== "");
   return Object.fromEntries(given) as ReturnType<typeof readNewFields>;
-}
-
-const optionalFields = maskableFields(UpdateApplicationRequestSchema);
-const readUpdate = createConverter(UpdateApplicationRequestSchema, conversion);
-
-/**
- * Reads the optional fields to replace: those with a value, those with an empty
- * text, and empty ones that the update mask names.
- */
-function readChanges(request: UpdateApplicationRequest): Omit<ApplicationChange, "modifiedBy"> {
-  const cleared = request.updateMask?.paths ?? [];
-  const update = readUpdate(request);
-  return Object.fromEntries(
-    optionalFields.flatMap((field) => {
-      const value = update[field.localName];
-      if (!isEmpty(value)) {
-        return [[field.localName, value]];
-      }
-      const isCleared = value === "" || cleared.includes(field.name);
-      return isCleared ? [[field.localName, emptyValueOf(field)]] : [];
-    }),
-  );
-}
-
-function isEmpty(value: unknown): boolean {
-  const isObject = typeof value === "object" && value !== null;
-  return isObject ? Object.keys(value).length === 0 : value === undefined || value === "";
-}
-
-function emptyValueOf({ fieldKind }: DescField): unknown {
-  switch (fieldKind) {
-    case "list":
-      return [];
-    case "map":
-      return {};
-    default:
-      return null;
-  }
 }

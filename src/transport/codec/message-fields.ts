@@ -82,8 +82,3 @@ export function isImplicit(field: DescField): boolean {
 
 /** The fields of a message by their local names. */
 export type Fields = Record<string, unknown>;
-
-/** Whether a field is an update mask. REST requests have none: the fields in their JSON are the mask. */
-export function isUpdateMask({ message }: DescField): boolean {
-  return message?.typeName === FieldMaskSchema.typeName;
-}

@@ -31,7 +31,7 @@ export function createCors({
     ...(bearerKeys ? ["Authorization"] : []),
   ];
   const preflightHeaders = toHeaderList({
-    "access-control-allow-methods": "GET, POST, PUT, DELETE",
+    "access-control-allow-methods": "GET, POST, PUT, PATCH, DELETE",
     "access-control-allow-headers": allowedHeaders.join(", "),
     "access-control-max-age": String(preflightLifetime),
   });

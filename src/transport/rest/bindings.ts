@@ -11,6 +11,8 @@ export interface Binding {
   readonly segments: readonly Segment[];
   /** Whether fields outside the path are in the body instead of the query. */
   readonly hasBody: boolean;
+  /** Whether the body is a merge patch. */
+  readonly isPatch: boolean;
   readonly status: number;
   readonly format: RestFormat;
 }
@@ -30,6 +32,7 @@ export function readBindings(method: DescMethod): Binding[] {
       verb: pattern.case.toUpperCase(),
       segments: parseTemplate(pattern.value),
       hasBody: body === "*",
+      isPatch: pattern.case === "patch",
       status: statusOf(method),
       format: restFormatOf(method),
     };

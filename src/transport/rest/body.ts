@@ -3,6 +3,7 @@ import { invalidRequest, unsupportedMediaType } from "../../errors.js";
 import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
 import { decodeUtf8, parseJson } from "../../validation/json.js";
 import type { Exchange } from "../http/exchange.js";
+import type { Binding } from "./bindings.js";
 
 interface BodyLimits {
   /** The maximum size in bytes. */
@@ -17,15 +18,19 @@ type ReadBody = (exchange: Exchange) => MaybePromise<unknown>;
 /** The maximum size of a form in bytes. A form has a few short parameters. */
 const formLimit = 16 * 1024;
 
-/** Creates a reader of bodies in the format of a method. */
+/** Creates a reader of bodies in the format of a binding. */
 export function createBodyReader(
-  format: RestFormat,
+  { format, isPatch }: Pick<Binding, "format" | "isPatch">,
   { bodyLimit, jsonDepth }: BodyLimits,
 ): ReadBody {
   const isForm = format === RestFormat.FORM;
   const limit = isForm ? Math.min(bodyLimit, formLimit) : bodyLimit;
-  const type = isForm ? "application/x-www-form-urlencoded" : "application/json";
-  const pattern = new RegExp(`^${type}\\s*(;|$)`, "i");
+  const types = [
+    isForm ? "application/x-www-form-urlencoded" : "application/json",
+    ...(isPatch ? ["application/merge-patch+json"] : []),
+  ];
+  const type = types.join(" or ");
+  const pattern = new RegExp(`^(${types.join("|").replaceAll("+", "\\+")})\\s*(;|$)`, "i");
 
   function checkContentType({ headers }: Exchange): void {
     const { "content-type": given = "", "content-encoding": encoding = "identity" } = headers;

@@ -12,11 +12,18 @@ import {
   type Timestamp,
   TimestampSchema,
 } from "@bufbuild/protobuf/wkt";
-import { findOverlong, maskableFields } from "../../contract/fields.js";
+import { WithoutMask } from "../../../gen/latchkey/v1/options_pb.js";
+import { findOverlong } from "../../contract/fields.js";
 import { headerOf, ignoresOtherTypes } from "../../contract/methods.js";
 import type { FieldViolation } from "../../contract/problems.js";
+import {
+  pathOfKey,
+  type UpdateMask,
+  updateMaskOf,
+  withoutMask,
+} from "../../contract/update-mask.js";
 import { invalidRequest, maxViolations } from "../../errors.js";
-import { type Fields, findUnsupported, isUpdateMask } from "../codec/message-fields.js";
+import { type Fields, findUnsupported } from "../codec/message-fields.js";
 import { checkCalendar, parseDuration } from "../codec/time.js";
 
 type PathFields = Readonly<Record<string, string>>;
@@ -33,6 +40,8 @@ interface DecoderOptions {
   readonly ignoresUnknown?: boolean;
   /** Whether a query parameter without a value is an empty text instead of absent. */
   readonly keepsEmpty?: boolean;
+  /** Whether the body is a merge patch (RFC 7396): it changes the fields that it has. */
+  readonly isPatch?: boolean;
 }
 
 /** Creates a decoder of REST requests. Throws at startup if a field type is not supported. */
@@ -51,18 +60,21 @@ export function createDecoder(
   if (unsupported) {
     throw new Error(`${unsupported} has a type that REST does not support`);
   }
+  const mask = updateMaskOf(schema);
   const boundFields = schema.fields.filter(({ name }) => pathFields.includes(name));
   // In the body or, for methods without one, in the query.
   const otherFields = schema.fields.filter(
     (field) =>
-      !pathFields.includes(field.name) && headerOf(field) === undefined && !isUpdateMask(field),
+      !pathFields.includes(field.name) && headerOf(field) === undefined && field !== mask?.field,
   );
-  const readBody = fieldsReader(hasBody ? otherFields : [], options);
+  // The body of an update may repeat them: it may be an earlier response.
+  const repeatedFields = mask ? boundFields : [];
+  const readBody = fieldsReader(hasBody ? [...otherFields, ...repeatedFields] : [], options);
   const readOthers = fieldsReader(hasBody ? boundFields : [...boundFields, ...otherFields], {});
   const queryFields = hasBody ? [] : otherFields;
   const toJson = (query: URLSearchParams, violations: FieldViolation[]) =>
     queryToJson(queryFields, valuesByName(query, options.keepsEmpty ?? false), violations);
-  const writeMask = createMaskWriter(schema);
+  const writeMask = mask && createMaskWriter(mask, options);
   return {
     decode(body, path, query) {
       const overlong = findOverlong(schema, body);
@@ -72,14 +84,35 @@ export function createDecoder(
       const violations: FieldViolation[] = [];
       const message = create(schema);
       readBody(body, message as unknown as Fields, "", violations);
+      checkRepeated(repeatedFields, message as unknown as Fields, path, violations);
       const others = query.size > 0 ? { ...path, ...toJson(query, violations) } : path;
       readOthers(others, message as unknown as Fields, "", violations);
       if (violations.length > 0) {
         throw invalidRequest(violations);
       }
-      return writeMask(message, body);
+      writeMask?.(message as unknown as Fields, body as Fields);
+      return message;
     },
   };
+}
+
+/** Refuses fields of the body that differ from those in the path. */
+function checkRepeated(
+  fields: readonly DescField[],
+  message: Fields,
+  path: PathFields,
+  violations: FieldViolation[],
+): void {
+  for (const { name, localName } of fields) {
+    const given = message[localName];
+    if (typeof given === "string" && given !== "" && !isSameId(given, path[name])) {
+      addViolation(violations, name, "must be the one in the path, or absent");
+    }
+  }
+}
+
+function isSameId(one: string, other: string | undefined): boolean {
+  return one.toLowerCase() === other?.toLowerCase();
 }
 
 /** Adds a violation. Throws as soon as there are more than {@link maxViolations}. */
@@ -191,7 +224,7 @@ function messageReader(schema: DescMessage, options: DecoderOptions): ReadValue 
 
 function fieldReader(field: DescField, options: DecoderOptions): ReadValue {
   if (field.fieldKind === "map") {
-    return readMap;
+    return options.isPatch ? readMapPatch : readMap;
   }
   if (field.fieldKind === "list") {
     const read =
@@ -259,6 +292,16 @@ const readMap: ReadValue = (value, path, violations) => {
   return value;
 };
 
+/** Reads the pairs to set. The keys to remove, which are null, are only in the update mask. */
+const readMapPatch: ReadValue = (value, path, violations) =>
+  readMap(
+    isObject(value)
+      ? Object.fromEntries(Object.entries(value).filter(([, item]) => item !== null))
+      : value,
+    path,
+    violations,
+  );
+
 const readInteger: ReadValue = (value, path, violations) => {
   if (typeof value !== "number" || (value | 0) !== value) {
     addViolation(violations, path, "must be a whole number of at most 32 bits");
@@ -305,19 +348,30 @@ function parseTimestamp(value: unknown): Timestamp {
 }
 
 /**
- * Creates a function that sets the update mask of a message to the updatable fields
- * in its JSON. So an empty list or map or `null` differs from an absent field.
+ * Creates a function that sets the update mask of a message. A merge patch names the
+ * fields in its JSON, so that an empty value or `null` differs from an absent field,
+ * and the keys in its maps. Any other body also names what it replaces if it is absent.
  */
-function createMaskWriter(schema: DescMessage): (message: Message, json: unknown) => Message {
-  const mask = schema.fields.find(isUpdateMask);
-  if (!mask) {
-    return (message) => message;
+function createMaskWriter(
+  { field: mask, updatable }: UpdateMask,
+  { isPatch = false }: DecoderOptions,
+): (message: Fields, json: Readonly<Fields>) => void {
+  const isReplaced = (field: DescField) =>
+    !isPatch && withoutMask(field) !== WithoutMask.UNSPECIFIED;
+
+  function pathsIn(field: DescField, json: Readonly<Fields>): string[] {
+    const { name } = field;
+    if (!Object.hasOwn(json, name)) {
+      return isReplaced(field) ? [name] : [];
+    }
+    const value = json[name];
+    return isPatch && field.fieldKind === "map" && isObject(value)
+      ? Object.keys(value).map((key) => pathOfKey(field, key))
+      : [name];
   }
-  const maskable = maskableFields(schema);
+
   return (message, json) => {
-    const given = maskable.filter(({ name }) => Object.hasOwn(json as object, name));
-    const paths = given.map(({ name }) => name);
-    (message as unknown as Fields)[mask.localName] = create(FieldMaskSchema, { paths });
-    return message;
+    const paths = updatable.flatMap((field) => pathsIn(field, json));
+    message[mask.localName] = create(FieldMaskSchema, { paths });
   };
 }

@@ -158,13 +158,14 @@ function createRawWriter({ status }: Binding): ResponseWriter {
   };
 }
 
-function decoderOf({ method, segments, hasBody, format }: Binding): Decode {
+function decoderOf({ method, segments, hasBody, isPatch, format }: Binding): Decode {
   const pathFields = segments.flatMap((segment) => ("field" in segment ? segment.field : []));
   const isForGateways = accessOf(method).keyHeader !== "";
   const decoder = createDecoder(method.input, pathFields, hasBody, {
     ignoresUnknown: format !== RestFormat.UNSPECIFIED,
     // A gateway fills in variables. If one is empty, a check without the field would be weaker.
     keepsEmpty: isForGateways,
+    isPatch,
   });
   const decode: Decode = ({ query }, fields, body) => {
     const parameters = query === "" ? noQuery : new URLSearchParams(query);
@@ -210,7 +211,7 @@ function createReceive(binding: Binding, limits: ReceiveLimits): Receive {
   if (!binding.hasBody) {
     return (exchange, fields) => decode(exchange, fields, {});
   }
-  const readBody = createBodyReader(binding.format, limits);
+  const readBody = createBodyReader(binding, limits);
   return (exchange, fields) =>
     mapMaybePromise(readBody(exchange), (body) => decode(exchange, fields, body));
 }

@@ -140,7 +140,9 @@ function wellKnownTests({ type }: FieldRules): readonly Test[] {
 
 function maskTests(rules: FieldMaskRules): readonly Test[] {
   checkKnown(rules);
-  return [(value) => (value as FieldMask).paths.every((path) => rules.in.includes(path))];
+  const allowed = new Set(rules.in);
+  const isAllowed = (path: string) => allowed.has(path) || allowed.has(path.split(".", 1)[0] ?? "");
+  return [(value) => (value as FieldMask).paths.every(isAllowed)];
 }
 
 function listTests(

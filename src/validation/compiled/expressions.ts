@@ -1,5 +1,11 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
-import { type Duration, DurationSchema, FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
+import {
+  type Duration,
+  DurationSchema,
+  FeatureSet_FieldPresence,
+  type FieldMask,
+  FieldMaskSchema,
+} from "@bufbuild/protobuf/wkt";
 import { regExpOf } from "../patterns.js";
 
 /** The type of `this` in a rule. */
@@ -17,6 +23,7 @@ type Subject = DescMessage | "string";
  *            | "this." field ".size()" ( ">" | "==" ) number
  *            | "this" [ "." field ] ".matches(" text ")"
  *            | "this." field "!=" text
+ *            | text "in this." field ".paths"
  *            | "this" ( "==" | ">=" ) "duration('" number "s')"
  *
  * `rule` is always true, because the rule is enabled. Throws `UnsupportedRule`
@@ -100,6 +107,10 @@ class ExpressionReader {
     if (differs) {
       return this.#ofString(differs[1], (value) => value !== differs[2]);
     }
+    const names = this.#take(/'([^'\\]*)' in this\.(\w+)\.paths/);
+    if (names) {
+      return namesPath(this.#field(names[2]), names[1] ?? "");
+    }
     const lasts = this.#take(/this (==|>=) duration\('(\d+)s'\)/);
     if (lasts && this.#isDuration() && !isNegated) {
       return hasLength(lasts[1] === "==", BigInt(lasts[2] ?? 0));
@@ -175,6 +186,16 @@ function hasSize(field: DescField, isMore: boolean, size: number): Test {
   const { localName } = field;
   const lengthOf = (value: unknown) => (value as Record<string, unknown[]>)[localName]?.length ?? 0;
   return isMore ? (value) => lengthOf(value) > size : (value) => lengthOf(value) === size;
+}
+
+/** Whether a field mask names a path. */
+function namesPath(field: DescField, path: string): Test {
+  if (field.message?.typeName !== FieldMaskSchema.typeName) {
+    throw new UnsupportedRule();
+  }
+  const { localName } = field;
+  return (value) =>
+    (value as Record<string, FieldMask | undefined>)[localName]?.paths.includes(path) ?? false;
 }
 
 /** Leaves durations with mixed signs or excess nanoseconds to protovalidate. */

@@ -1,4 +1,5 @@
-import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { create } from "@bufbuild/protobuf";
+import { FieldMaskSchema, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
 import {
   type ApiSubject,
@@ -104,6 +105,96 @@ export function describeApplicationChanges(subject: ApiSubject): void {
       const { privateKey, publicApp } = await createTenant();
       const request = { id: publicApp.id, name: "a", ...tokenRead };
       await expectRefused(api().updateApplication(privateKey, request), "permission_denied");
+    });
+  });
+
+  describe("updating an application with an update mask", () => {
+    const mask = (...paths: string[]) => create(FieldMaskSchema, { paths });
+    const fields = { description: "a", metadata: { team: "payments", tier: "gold" } };
+
+    async function createLabelled() {
+      const { root } = await createTenant();
+      const request = { name: "one", type: "private", ...tokenRead, rules: [containerRule] };
+      const { key: _, ...before } = await api().createApplication(root.key, {
+        ...request,
+        ...fields,
+      });
+      const update = (changes: object) =>
+        api().updateApplication(root.key, { id: before.id, ...changes });
+      return { root, before, update };
+    }
+
+    it("changes the fields that it names, and ignores all others", async () => {
+      const { before, update } = await createLabelled();
+      const changes = { name: "renamed", description: "b", permissions: [], metadata: {} };
+      const updated = await update({ ...changes, updateMask: mask("description") });
+      expect(updated).toMatchObject({
+        name: before.name,
+        description: "b",
+        permissions: before.permissions,
+        rules: before.rules,
+        metadata: before.metadata,
+      });
+    });
+
+    it("requires only what it names", async () => {
+      const { before, update } = await createLabelled();
+      const { rules } = await update({ updateMask: mask("rules") });
+      expect(rules).toEqual([]);
+      const call = update({ updateMask: mask("permissions") });
+      const { errors } = await expectRefused(call, "invalid_request");
+      expect(errors.request?.[0]).toContain("permissions and rules are both empty");
+      const unnamed = await expectRefused(update({ updateMask: mask("name") }), "invalid_request");
+      expect(unnamed.errors).toEqual({ name: ["is required"] });
+      expect(before.rules).toHaveLength(1);
+    });
+
+    it("replaces or clears every field if it is *", async () => {
+      const { update } = await createLabelled();
+      const updated = await update({ name: "renamed", ...tokenRead, updateMask: mask("*") });
+      expect(updated).toMatchObject({ name: "renamed", ...tokenRead, rules: [], metadata: {} });
+      expect(updated.description).toBeUndefined();
+    });
+
+    it("sets and removes single keys of the metadata", async () => {
+      const { update } = await createLabelled();
+      const updateMask = mask("metadata.tier", "metadata.a.b", "metadata.unknown");
+      const metadata = { "a.b": "c", team: "ignored" };
+      const updated = await update({ metadata, updateMask });
+      expect(updated.metadata).toEqual({ team: "payments", "a.b": "c" });
+    });
+
+    it("changes nothing and records no event if it is empty", async () => {
+      const { root, before, update } = await createLabelled();
+      server().clock.advance(1);
+      expect(await update({ name: "renamed", updateMask: mask() })).toEqual(before);
+      expect(await api().getApplication(root.key, before)).toEqual(before);
+      const { data } = await api().listEvents(root.key, { target: before.id });
+      expect(data.map(({ kind }) => kind)).toEqual(["application.created"]);
+    });
+
+    it("needs the permissions of every update, also if it is empty", async () => {
+      const fixtures = await createTenant();
+      const updater = await fixtures.createApplication("management", ["application:update"]);
+      const target = await fixtures.createApplication("management", ["application:delete"]);
+      for (const updateMask of [mask(), mask("description")]) {
+        const request = { id: target.id, description: "b", updateMask };
+        await expectRefused(api().updateApplication(updater.key, request), "permission_denied");
+        const reader = api().updateApplication(fixtures.privateKey, request);
+        await expectRefused(reader, "permission_denied");
+      }
+    });
+
+    it("checks new grants as every update does", async () => {
+      const { createApplication } = await createTenant();
+      const updater = await createApplication("management", ["application:update"]);
+      const target = await createApplication("private", ["token:read"]);
+      const request = { id: target.id, permissions: ["application:delete"] };
+      const call = api().updateApplication(updater.key, {
+        ...request,
+        updateMask: mask("permissions"),
+      });
+      await expectRefused(call, "permission_denied");
     });
   });
 

@@ -191,7 +191,7 @@ export function describePrivilegeEscalation({ server, api, expectRefused }: ApiS
       await update(target.id, { expiresAt: timestampFromMs(expiry) });
       await update(longer.id, {});
       await update(longer.id, { expiresAt: timestampFromMs(expiry + 1) });
-      const removed = { ...tokenRead, updateMask: never };
+      const removed = { ...tokenRead, updateMask: { paths: ["expires_at", "permissions"] } };
       expect((await update(target.id, removed)).expiresAt).toBeUndefined();
     });
 

@@ -38,6 +38,7 @@ import {
   RevokeAllSessionsResponseSchema,
   SessionSchema,
 } from "../../../gen/latchkey/v1/session_service_pb.js";
+import { updateMaskOf } from "../../../src/contract/update-mask.js";
 import { type Api, ApiFailure, headersFor, type Key, reportHeaders } from "./api.js";
 
 /** Calls the API through fetch, with the documented REST paths. */
@@ -100,9 +101,10 @@ export function createRestApi(url: string): Api {
     getApplicationByKey: async (key) =>
       application(await call(key, "GET", "/applications/key", 200)),
     updateApplication: async (key, { id, ifMatch, updateMask, ...request }) => {
-      const cleared = Object.fromEntries((updateMask?.paths ?? []).map((path) => [path, null]));
-      const body = { ...cleared, ...(write(UpdateApplicationRequestSchema, request) as object) };
-      return application(await call(key, "PUT", `/applications/${id}`, 200, body, ifMatch));
+      const fields = write(UpdateApplicationRequestSchema, request) as JsonFields;
+      const verb = updateMask ? "PATCH" : "PUT";
+      const body = updateMask ? patchOf(fields, updateMask.paths ?? []) : fields;
+      return application(await call(key, verb, `/applications/${id}`, 200, body, ifMatch));
     },
     regenerateApplicationKey: async (key, { id, ifMatch, gracePeriod }) => {
       const path = `/applications/${id}/regenerate`;
@@ -196,6 +198,25 @@ function writeQuery(schema: DescMessage, init: unknown): URLSearchParams {
       [value].flat().map((item) => [name, String(item)] as [string, string]),
     ),
   );
+}
+
+type JsonFields = Readonly<Record<string, JsonValue>>;
+
+/** The merge patch that means the same as an update mask. */
+function patchOf(fields: JsonFields, paths: readonly string[]): JsonValue {
+  const { updatable = [] } = updateMaskOf(UpdateApplicationRequestSchema) ?? {};
+  const names = paths.includes("*") ? updatable.map(({ name }) => name) : paths;
+  const patch: Record<string, JsonValue> = {};
+  for (const path of names) {
+    const [name = "", ...rest] = path.split(".");
+    const key = rest.join(".");
+    const value = fields[name] ?? null;
+    patch[name] =
+      rest.length === 0
+        ? value
+        : { ...(patch[name] as JsonFields), [key]: (value as JsonFields | null)?.[key] ?? null };
+  }
+  return patch;
 }
 
 function expectEmpty(text: string): void {

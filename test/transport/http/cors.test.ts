@@ -56,7 +56,7 @@ describe("with CORS_ORIGINS", () => {
     expect(response.status).toBe(204);
     expect(response.headers["access-control-allow-origin"]).toBe(app);
     expect(readList(response, "access-control-allow-methods")).toEqual(
-      expect.arrayContaining(["get", "post", "put", "delete"]),
+      expect.arrayContaining(["get", "post", "put", "patch", "delete"]),
     );
     expect(readList(response, "access-control-allow-headers")).toEqual(
       expect.arrayContaining([

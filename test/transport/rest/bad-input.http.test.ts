@@ -65,7 +65,7 @@ describe("an HTTP method", () => {
   const allowed: [path: string, allow: string][] = [
     ["/applications", "POST, GET, HEAD"],
     ["/applications/key", "GET, HEAD"],
-    ["/applications/0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a", "GET, HEAD, PUT, DELETE"],
+    ["/applications/0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a", "GET, HEAD, PUT, PATCH, DELETE"],
     ["/applications/0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a/regenerate", "POST"],
     ["/sessions", "POST, GET, HEAD"],
     ["/sessions/0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a", "GET, HEAD, DELETE"],

@@ -7,8 +7,8 @@ import {
   type UpdateApplicationRequest,
   UpdateApplicationRequestSchema,
 } from "../../../../gen/latchkey/v1/application_service_pb.js";
-import { maskableFields } from "../../../../src/contract/fields.js";
 import type { ApplicationType } from "../../../../src/contract/grants.js";
+import { updateMaskOf } from "../../../../src/contract/update-mask.js";
 import { serviceNow } from "../../ui/service-clock.js";
 import { type Expiry, fromExpiry, isSameExpiry, noExpiry, toExpiry } from "./expiry-field.js";
 import { fromPairs, type Pair, toPairs } from "./metadata-field.js";
@@ -74,7 +74,7 @@ export function updateRequestOf(draft: Draft, before: Application): UpdateApplic
   const changesExpiry = changedFields(draftOf(before), draft).includes("expiresAt");
   const { expiresAt } = UpdateApplicationRequestSchema.field;
   // The form has all fields, so an empty one is cleared.
-  const cleared = maskableFields(UpdateApplicationRequestSchema).filter(
+  const updated = updateMaskOf(UpdateApplicationRequestSchema)?.updatable.filter(
     (field) => changesExpiry || field !== expiresAt,
   );
   return create(UpdateApplicationRequestSchema, {
@@ -82,7 +82,7 @@ export function updateRequestOf(draft: Draft, before: Application): UpdateApplic
     ...(changesExpiry && expiryFieldOf(draft)),
     id: before.id,
     ifMatch: before.version,
-    updateMask: { paths: cleared.map(({ name }) => name) },
+    updateMask: { paths: updated?.map(({ name }) => name) ?? [] },
   });
 }
 

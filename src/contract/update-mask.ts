@@ -1,0 +1,98 @@
+import { type DescField, type DescMessage, getOption, type Message } from "@bufbuild/protobuf";
+import { type FieldMask, FieldMaskSchema } from "@bufbuild/protobuf/wkt";
+import { field as fieldRules } from "../../gen/buf/validate/validate_pb.js";
+import { WithoutMask, without_mask } from "../../gen/latchkey/v1/options_pb.js";
+import { memoize } from "../lib/cache.js";
+
+/** Names all fields in an update mask. */
+const everything = "*";
+
+/** The update mask of a message, with its fields that an update can change. */
+export interface UpdateMask {
+  readonly field: DescField;
+  readonly updatable: readonly DescField[];
+}
+
+const maskIn = memoize<DescMessage, { readonly mask: UpdateMask | undefined }>(({ fields }) => {
+  const mask = fields.find(({ message }) => message?.typeName === FieldMaskSchema.typeName);
+  if (!mask) {
+    return { mask: undefined };
+  }
+  const { type } = getOption(mask, fieldRules);
+  const names = type.case === "fieldMask" ? type.value.in : [];
+  const updatable = fields.filter(({ name }) => names.includes(name));
+  return { mask: { field: mask, updatable } };
+});
+
+/** The update mask of a message, if it has one. Its rule lists the fields that it may name. */
+export function updateMaskOf(schema: DescMessage): UpdateMask | undefined {
+  return maskIn(schema).mask;
+}
+
+/** What an update without an update mask does with an absent field. */
+export function withoutMask(field: DescField): WithoutMask {
+  return getOption(field, without_mask);
+}
+
+/** The path of one key of a map. */
+export function pathOfKey({ name }: DescField, key: string): string {
+  return `${name}.${key}`;
+}
+
+/** The changes that an update names: whole fields, and keys of maps. */
+export interface UpdatedFields {
+  has(field: DescField): boolean;
+  /** The keys of a map that is not replaced as a whole. */
+  keysOf(map: DescField): readonly string[];
+}
+
+/**
+ * Reads which fields an update changes. Without an update mask, these are the fields
+ * that it replaces if they are absent, and those that the message has.
+ */
+export function readUpdatedFields(
+  { field, updatable }: UpdateMask,
+  message: Message,
+): UpdatedFields {
+  const values = message as unknown as Readonly<Record<string, unknown>>;
+  const mask = values[field.localName] as FieldMask | undefined;
+  if (!mask) {
+    return {
+      has: (field) =>
+        withoutMask(field) !== WithoutMask.UNSPECIFIED || isGiven(values[field.localName]),
+      keysOf: () => [],
+    };
+  }
+  const paths = new Set(mask.paths.includes(everything) ? updatable.map(toName) : mask.paths);
+  return {
+    has: ({ name }) => paths.has(name),
+    keysOf(map) {
+      const prefix = pathOfKey(map, "");
+      return paths.has(map.name)
+        ? []
+        : [...paths].flatMap((path) => (path.startsWith(prefix) ? path.slice(prefix.length) : []));
+    },
+  };
+}
+
+/** Whether a path of an update mask names a field, all fields, or one key of a map. */
+export function isUpdatablePath({ updatable }: UpdateMask, path: string): boolean {
+  return (
+    path === everything ||
+    updatable.some(
+      (field) =>
+        path === field.name || (field.fieldKind === "map" && path.startsWith(pathOfKey(field, ""))),
+    )
+  );
+}
+
+/** Whether the message has the field. An empty text counts, an empty list or map does not. */
+function isGiven(value: unknown): boolean {
+  return typeof value === "object" && value !== null
+    ? Object.keys(value).length > 0
+    : value !== undefined;
+}
+
+function toName({ name }: DescField): string {
+  return name;
+}
