@@ -279,7 +279,7 @@ export const openapi = {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, or the request bodies in memory exceed `BODY_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
+            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or unread responses exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -551,7 +551,7 @@ export const openapi = {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, or the request bodies in memory exceed `BODY_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
+            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or unread responses exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -1215,7 +1215,7 @@ export const openapi = {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, or the request bodies in memory exceed `BODY_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
+            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or unread responses exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -2217,7 +2217,7 @@ export const openapi = {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, or the request bodies in memory exceed `BODY_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
+            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or unread responses exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -2647,7 +2647,7 @@ export const openapi = {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, or the request bodies in memory exceed `BODY_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
+            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or unread responses exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -3342,7 +3342,7 @@ export const openapi = {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, or the request bodies in memory exceed `BODY_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
+            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or unread responses exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -4490,7 +4490,7 @@ export const openapi = {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, or the request bodies in memory exceed `BODY_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
+            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or unread responses exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -4736,7 +4736,7 @@ export const openapi = {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, or the request bodies in memory exceed `BODY_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
+            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or unread responses exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -4983,7 +4983,7 @@ export const openapi = {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, or the request bodies in memory exceed `BODY_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
+            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or unread responses exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -5217,7 +5217,7 @@ export const openapi = {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, or the request bodies in memory exceed `BODY_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
+            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or unread responses exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -6490,7 +6490,7 @@ export const openapi = {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, or the request bodies in memory exceed `BODY_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
+            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or unread responses exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -6628,7 +6628,7 @@ export const openapi = {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, or the request bodies in memory exceed `BODY_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
+            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or unread responses exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -6783,7 +6783,7 @@ export const openapi = {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, or the request bodies in memory exceed `BODY_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
+            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or unread responses exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -7705,7 +7705,7 @@ export const openapi = {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, or the request bodies in memory exceed `BODY_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
+            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or unread responses exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -8291,7 +8291,7 @@ export const openapi = {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, or the request bodies in memory exceed `BODY_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
+            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or unread responses exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"

@@ -22,6 +22,7 @@ import type { ReadKey } from "./auth/read-key.js";
 import type { Settings } from "./config/settings.js";
 import { isUnauthenticated } from "./contract/methods.js";
 import type { Dependencies } from "./dependencies.js";
+import type { ResponseBudget } from "./lib/response-budget.js";
 import { createPipelines } from "./middleware/pipeline.js";
 import { createAuthZenHandlers } from "./services/access/authzen/handlers.js";
 import { createChecks } from "./services/access/check.js";
@@ -55,6 +56,7 @@ interface HandlersOptions {
   readonly readiness: Readiness;
   /** Aborts when the server stops, which ends streams. */
   readonly stopping: AbortSignal;
+  readonly responseBudget: ResponseBudget;
   /** Returns the metrics, if the service port serves them. */
   readonly scrape: (() => Promise<Buffer>) | undefined;
 }
@@ -62,7 +64,7 @@ interface HandlersOptions {
 /** The request handlers in order of precedence. REST is last because it takes every remaining path. */
 export function createHandlers(
   dependencies: Dependencies,
-  { readiness, stopping, scrape }: HandlersOptions,
+  { readiness, stopping, responseBudget, scrape }: HandlersOptions,
 ): RequestHandler[] {
   const { bodyLimit, publicUrl, keyHeader, limits, requestTimeout, hasConsole } =
     dependencies.settings;
@@ -71,6 +73,7 @@ export function createHandlers(
   const implementations = all.filter((it) => !unauthenticatedImplementations.includes(it));
   const pipelines = createPipelines({
     ...dependencies,
+    responseBudget,
     methods: methodsOf(implementations),
     unauthenticatedMethods: methodsOf(unauthenticatedImplementations),
   });

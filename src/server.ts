@@ -2,6 +2,7 @@ import { setMaxListeners } from "node:events";
 import type { AddressInfo } from "node:net";
 import type { LastUsedTracker } from "./auth/last-used.js";
 import { createDependencies, type DependencyOptions } from "./dependencies.js";
+import { createResponseBudget } from "./lib/response-budget.js";
 import { withTimeout } from "./lib/timeout.js";
 import { createHandlers } from "./request-handlers.js";
 import type { Denials } from "./services/events/denials.js";
@@ -54,12 +55,14 @@ export function createServer(options: ServerOptions): LatchkeyServer {
   const snapshot = async () => metrics?.snapshot() ?? [];
   const readMetrics = options.scrape ?? (async () => formatMetrics([await snapshot()]));
   const scrape = shareScrapes(async () => Buffer.from(await readMetrics()));
+  const responseBudget = createResponseBudget(limits.responseBudget);
   const servesMetrics = settings.metrics && settings.metrics.port === undefined;
   const dispatch = createDispatcher({
     cors: createCors(settings),
     handlers: createHandlers(dependencies, {
       readiness,
       stopping: stopping.signal,
+      responseBudget,
       scrape: servesMetrics ? scrape : undefined,
     }),
     log,
@@ -76,6 +79,7 @@ export function createServer(options: ServerOptions): LatchkeyServer {
   const listener = createListener({
     onExchange: dispatch,
     limits,
+    responseBudget,
     trustedProxies,
     onMalformedRequest(requestId, status) {
       metrics?.otherRequests.inc({ page: "other", status });
@@ -85,6 +89,7 @@ export function createServer(options: ServerOptions): LatchkeyServer {
   });
   metrics?.addServer({
     connections: () => listener.connections,
+    responseBytes: () => responseBudget.used,
     storeConnections: () => store.connections?.(),
     isReady: readiness.check,
   });

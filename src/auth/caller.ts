@@ -54,6 +54,8 @@ export interface Call {
   readonly peer: Peer;
   /** Aborts the call before its response. */
   readonly cancellation: Cancellation;
+  /** Called when memory is reserved for the response, which is released when the client has read it. */
+  reserveResponse(owner: string, bytes: number): void;
   /** Called with the rate limit that the call counts against, so that the response can describe it. */
   onCounted(limit: DescribedLimit, bucket: string): void;
 }

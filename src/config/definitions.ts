@@ -182,6 +182,7 @@ export const definitions = {
   GRANTS_LIMIT: { parse: sizeUpTo("1mb"), default: "64kb" },
   BODY_LIMIT: { parse: sizeUpTo("64mb"), default: "1mb" },
   BODY_BUDGET: { parse: sizeUpTo("4096mb"), default: "32mb" },
+  RESPONSE_BUDGET: { parse: sizeUpTo("4096mb"), default: "64mb" },
   HEADER_LIMIT: { parse: sizeUpTo("64kb"), default: "16kb" },
   HEADER_COUNT_LIMIT: { parse: count("headers", 10, 1_000, 50), default: "100" },
   URL_LIMIT: { parse: sizeUpTo("64kb"), default: "8kb" },

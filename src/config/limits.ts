@@ -8,6 +8,8 @@ export interface Limits {
   readonly headerCount: number;
   /** Bytes of all request bodies in memory. */
   readonly bodyBudget: number;
+  /** Bytes of all responses that are built or not read yet. */
+  readonly responseBudget: number;
   /** Bytes of the path and query. */
   readonly urlSize: number;
   /** Nesting levels of JSON. */
@@ -37,6 +39,7 @@ export function readLimits(read: SettingReader): Limits {
     headerSize: read("HEADER_LIMIT"),
     headerCount: read("HEADER_COUNT_LIMIT"),
     bodyBudget: read("BODY_BUDGET"),
+    responseBudget: read("RESPONSE_BUDGET"),
     urlSize: read("URL_LIMIT"),
     jsonDepth: read("JSON_DEPTH_LIMIT"),
     listItems: read("LIST_LIMIT"),

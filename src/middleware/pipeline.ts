@@ -12,6 +12,7 @@ import type { LastUsedTracker } from "../auth/last-used.js";
 import type { ReadKey } from "../auth/read-key.js";
 import type { Settings } from "../config/settings.js";
 import { type MaybePromise, mapMaybePromise } from "../lib/async.js";
+import type { ResponseBudget } from "../lib/response-budget.js";
 import type { Denials } from "../services/events/denials.js";
 import type { RateLimits } from "../services/rate-limits/rate-limits.js";
 import type { Store } from "../store/port/store.js";
@@ -26,6 +27,7 @@ import { type CallLimit, createCallLimit } from "./call-limit.js";
 import { createDeadline, type WithDeadline } from "./deadline.js";
 import { readHeaderFields } from "./header-fields.js";
 import { createObserve, type Observe } from "./observe.js";
+import { createReserveResponse } from "./reserve-response.js";
 import { createCheckRestrictions } from "./restrictions.js";
 import { createStreamLimit, type StreamLimit } from "./stream-limit.js";
 
@@ -67,6 +69,7 @@ interface PipelineOptions {
   readonly readAddressOf: ReadAddressOf;
   readonly rateLimits: RateLimits;
   readonly settings: Settings;
+  readonly responseBudget: ResponseBudget;
   readonly lastUsed: LastUsedTracker;
   readonly denials: Denials;
   readonly calls: CallMetrics | undefined;
@@ -104,7 +107,17 @@ export function createPipelines(options: PipelineOptions): Pipelines {
 
 function createAuthenticatedPipeline(
   { observe, withDeadline, streamLimit, callLimit, validate }: CommonSteps,
-  { store, keyring, readKey, addressOf, rateLimits, settings, lastUsed, methods }: PipelineOptions,
+  {
+    store,
+    keyring,
+    readKey,
+    addressOf,
+    rateLimits,
+    settings,
+    lastUsed,
+    responseBudget,
+    methods,
+  }: PipelineOptions,
 ): Pipeline {
   const { keyHeader, grantPolicy } = settings;
   const authorize = createAuthorize(methods);
@@ -124,6 +137,8 @@ function createAuthenticatedPipeline(
     withDeadline,
   });
 
+  const reserveResponse = createReserveResponse(responseBudget);
+
   function readAndValidate(call: Call, message: Message): MaybePromise<void> {
     readHeaderFields(call, message);
     return validate(call.method, message);
@@ -141,10 +156,12 @@ function createAuthenticatedPipeline(
               callLimit.check();
               return callLimit.count(
                 mapMaybePromise(readAndValidate(call, message), () =>
-                  admission.run(admitted, (authorized) => {
-                    authorize.request(authorized.caller, call.method, message);
-                    return handle(message, contextValuesOf(authorized));
-                  }),
+                  mapMaybePromise(reserveResponse(admitted), () =>
+                    admission.run(admitted, (authorized) => {
+                      authorize.request(authorized.caller, call.method, message);
+                      return handle(message, contextValuesOf(authorized));
+                    }),
+                  ),
                 ),
               );
             }),

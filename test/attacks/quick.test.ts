@@ -22,6 +22,7 @@ describe("the default limits", () => {
       headerSize: 16_384,
       headerCount: 100,
       bodyBudget: 33_554_432,
+      responseBudget: 67_108_864,
       urlSize: 8_192,
       jsonDepth: 32,
       listItems: 10_000,

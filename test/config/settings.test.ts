@@ -193,6 +193,7 @@ describe("readSettings", () => {
       urlSize: 4_096,
       jsonDepth: 16,
       bodyBudget: 33_554_432,
+      responseBudget: 67_108_864,
       headerTimeout: 5_000,
       bodyTimeout: 60_000,
       idleTimeout: 120_000,

@@ -9,6 +9,7 @@ import { createKeyRedactor } from "../../src/auth/keys.js";
 import { readSettings } from "../../src/config/settings.js";
 import type { TlsContents } from "../../src/config/tls.js";
 import { Problem } from "../../src/errors.js";
+import { createResponseBudget } from "../../src/lib/response-budget.js";
 import { createCallLimit } from "../../src/middleware/call-limit.js";
 import { createDeadline } from "../../src/middleware/deadline.js";
 import { createObserve } from "../../src/middleware/observe.js";
@@ -108,8 +109,11 @@ function listen({ implementation, bodyLimit, tls }: ListenOptions): Promise<Addr
     redactKeys,
     limits,
   });
-  return createListener({ onExchange: dispatcher, limits, trustedProxies: [], tls }).listen(
-    0,
-    "127.0.0.1",
-  );
+  return createListener({
+    onExchange: dispatcher,
+    limits,
+    responseBudget: createResponseBudget(limits.responseBudget),
+    trustedProxies: [],
+    tls,
+  }).listen(0, "127.0.0.1");
 }

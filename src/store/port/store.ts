@@ -81,7 +81,7 @@ export type Clock = () => number;
  * Stored bytes per page. Decoded they take several times as much memory, and
  * gRPC clients accept messages of 4 MB.
  */
-const maxPageBytes = 1024 * 1024;
+export const maxPageBytes = 1024 * 1024;
 
 /** Limits the size of one page. An item that does not fit is on the next page. */
 export interface PageBudget {

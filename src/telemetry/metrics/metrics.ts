@@ -32,6 +32,8 @@ export interface Metrics {
 /** The current state of the server, for gauges. */
 interface ServerState {
   connections(): number;
+  /** Bytes of responses that are built or not read yet. */
+  responseBytes(): number;
   /** The store's connection pool, if it has one. */
   storeConnections(): ConnectionUse | undefined;
   isReady(): Promise<boolean>;
@@ -78,6 +80,14 @@ function addServerGauges(registry: Registry, state: ServerState): void {
     registers,
     collect() {
       this.set(state.connections());
+    },
+  });
+  new Gauge({
+    name: "latchkey_response_bytes",
+    help: "Bytes of large responses that are built or that their clients have not read yet.",
+    registers,
+    collect() {
+      this.set(state.responseBytes());
     },
   });
   new Gauge({

@@ -7,6 +7,7 @@ import { bodyTooLarge, overloaded, requestCanceled } from "../../errors.js";
 import type { MaybePromise } from "../../lib/async.js";
 import { compact } from "../../lib/bytes.js";
 import { Cancellation } from "../../lib/cancellation.js";
+import type { ResponseBudget } from "../../lib/response-budget.js";
 import type { TimerQueue } from "../../lib/timeout.js";
 import {
   type BodyBudget,
@@ -33,6 +34,8 @@ type Response = ServerResponse | Http2ServerResponse;
 export interface ExchangeContext {
   /** The memory budget of all bodies. */
   readonly bodyBudget: BodyBudget;
+  /** The memory budget of the responses of all calls. */
+  readonly responseBudget: ResponseBudget;
   /** Timeouts of HTTP/2 bodies and of messages in a stream, of calls with a key. */
   readonly bodyTimeouts: TimerQueue;
   /** The same for refused calls and methods that need no key, which must not use up the timeouts of others. */
@@ -44,6 +47,9 @@ export interface ExchangeContext {
 }
 
 const emptyBody = Buffer.alloc(0);
+
+/** Most responses are at most this large. Even many of them take little memory. */
+const smallResponseBytes = 16 * 1024;
 
 /** Milliseconds that a client may take to stop sending after its response. Trailers may still arrive. */
 const abortDelayMs = 1_000;
@@ -87,6 +93,9 @@ export abstract class Exchange implements Peer {
   /** Bytes of the body budget that are reserved. */
   private reservedBytes = 0;
   private isReleased = false;
+  /** Whose share of the response budget the response takes. Absent if it does not count. */
+  private responseOwner: string | undefined;
+  private responseBytes = 0;
   /** The status of the response, once it is sent. */
   status: number | undefined;
   /** The `code` of the problem in the response, if the request was not a call. */
@@ -269,6 +278,29 @@ export abstract class Exchange implements Peer {
     return true;
   }
 
+  /** Takes over memory that is reserved for the response, until {@link releaseResponse}. */
+  reserveResponse(owner: string, bytes: number): void {
+    this.responseOwner = owner;
+    this.responseBytes = bytes;
+  }
+
+  /** Counts the response by its size, as it is sent. Returns whether to release it when the client has read it. */
+  protected countResponse(size: number): boolean {
+    this.updateResponse(size > smallResponseBytes ? size : 0);
+    return this.responseBytes > 0;
+  }
+
+  protected releaseResponse(): void {
+    this.updateResponse(0);
+  }
+
+  private updateResponse(bytes: number): void {
+    if (this.responseOwner !== undefined && bytes !== this.responseBytes) {
+      this.context.responseBudget.update(this.responseOwner, this.responseBytes, bytes);
+      this.responseBytes = bytes;
+    }
+  }
+
   /** Stops reading the body and releases its memory. */
   private releaseMemory(): void {
     this.onAbort?.();
@@ -321,6 +353,7 @@ export abstract class Exchange implements Peer {
 
   protected closed(): void {
     this.releaseMemory();
+    this.releaseResponse();
     if (!this.isResponseSent) {
       this.cancellation.cancel(requestCanceled());
     }

@@ -63,6 +63,7 @@ export class Http1Exchange extends Exchange {
   send(status: number, headers: HeaderList, body: Buffer | string = ""): void {
     const { response } = this;
     if (this.status !== undefined || response.headersSent || response.destroyed) {
+      this.releaseResponse();
       return;
     }
     this.status = status;
@@ -75,6 +76,9 @@ export class Http1Exchange extends Exchange {
     const hasNoBody = status === 204 || status === 304;
     if (!hasNoBody) {
       all.push("content-length", String(Buffer.byteLength(body)));
+    }
+    if (this.countResponse(body.length)) {
+      response.once("close", () => this.releaseResponse());
     }
     response.writeHead(status, all);
     response.end(hasNoBody || this.method === "HEAD" ? undefined : body);

@@ -109,6 +109,7 @@ export class Http2Exchange extends Exchange {
       return;
     }
     const fields = this.responseHeaders(status, this.browserHeaders(), headers);
+    this.countResponse(body.length);
     const hasNoBody = status === 204 || status === 304;
     const isEmpty = hasNoBody || this.method === "HEAD";
     if (!hasNoBody) {
@@ -128,6 +129,7 @@ export class Http2Exchange extends Exchange {
     if (!this.startResponse(200)) {
       return;
     }
+    this.countResponse(body.length);
     stream.respond(this.responseHeaders(200, this.commonHeaders(), headers), {
       waitForTrailers: true,
     });
@@ -166,6 +168,7 @@ export class Http2Exchange extends Exchange {
   /** Sends a response without a body whose headers are its trailers. */
   sendTrailersOnly(trailers: HeaderList): void {
     if (this.startResponse(200)) {
+      this.releaseResponse();
       const fields = this.responseHeaders(200, this.commonHeaders(), trailers);
       this.stream.respond(fields, { endStream: true });
     }

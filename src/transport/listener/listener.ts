@@ -5,6 +5,7 @@ import type { TLSSocket } from "node:tls";
 import type { Limits } from "../../config/limits.js";
 import { afterPendingIo } from "../../lib/event-loop.js";
 import type { Network } from "../../lib/networks.js";
+import type { ResponseBudget } from "../../lib/response-budget.js";
 import { createTimerQueue } from "../../lib/timeout.js";
 import { createBodyBudget } from "../http/body-limits.js";
 import type { Exchange } from "../http/exchange.js";
@@ -23,6 +24,7 @@ interface ListenerOptions {
   /** Called when input cannot be parsed as a request. */
   readonly onMalformedRequest?: OnMalformedRequest | undefined;
   readonly limits: Limits;
+  readonly responseBudget: ResponseBudget;
   /** Exempt from the connection limit per address. */
   readonly trustedProxies: readonly Network[];
   readonly tls?: Tls | undefined;
@@ -56,6 +58,7 @@ export function createListener(options: ListenerOptions): Listener {
   const maxIncomplete = Math.ceil(limits.calls / 2);
   const context = {
     bodyBudget: createBodyBudget(limits.bodyBudget),
+    responseBudget: options.responseBudget,
     bodyTimeouts: createTimerQueue(limits.bodyTimeout, maxIncomplete),
     unauthenticatedTimeouts: createTimerQueue(limits.bodyTimeout, maxIncomplete),
     responseTimeouts: createTimerQueue(limits.bodyTimeout),

@@ -68,6 +68,10 @@ export class ServerCall<M extends DescMethod = DescMethod> implements Call {
     return this.lazyResponseHeader ? toHeaderList(this.lazyResponseHeader) : noHeaders;
   }
 
+  reserveResponse(owner: string, bytes: number): void {
+    this.exchange.reserveResponse(owner, bytes);
+  }
+
   onCounted(limit: DescribedLimit, bucket: string): void {
     this.rateLimit = limit;
     this.bucket = bucket;
