@@ -12406,6 +12406,13 @@ export const openapi = {
           "sessions": {
             "$ref": "#/components/schemas/SessionCounts",
             "description": "The number of sessions. Absent if the caller does not hold `session:read`."
+          },
+          "untrusted_forwarding": {
+            "type": "boolean",
+            "examples": [
+              true
+            ],
+            "description": "Set if a call to this process had forwarding headers in the last hour, from a peer that is not in `TRUSTED_PROXIES`: if it is a proxy, its clients share one address. Only for the keys of management applications, absent otherwise."
           }
         },
         "required": [

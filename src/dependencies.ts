@@ -8,6 +8,10 @@ import { createKeyRedactor, createKeyring, type Keyring, type RedactKeys } from 
 import { createLastUsedTracker, type LastUsedTracker } from "./auth/last-used.js";
 import { createReadKey, type ReadKey } from "./auth/read-key.js";
 import type { Settings } from "./config/settings.js";
+import {
+  createUntrustedForwarding,
+  type UntrustedForwarding,
+} from "./middleware/untrusted-forwarding.js";
 import { createRoutes, type Routes } from "./services/access/gateways/routes.js";
 import { createDenials, type Denials } from "./services/events/denials.js";
 import { createRateLimits, type RateLimits } from "./services/rate-limits/rate-limits.js";
@@ -40,6 +44,7 @@ export interface Dependencies {
   readonly rateLimits: RateLimits;
   readonly lastUsed: LastUsedTracker;
   readonly denials: Denials;
+  readonly untrustedForwarding: UntrustedForwarding;
   /** The routes of gateways. Close them at shutdown. */
   readonly routes: Routes;
   /** `undefined` if metrics are off. */
@@ -84,6 +89,11 @@ export function createDependencies(
       applications: store.applications,
       clock,
       interval: lastUsedFlushInterval,
+    }),
+    untrustedForwarding: createUntrustedForwarding({
+      trustedProxies,
+      log,
+      onCall: () => metrics?.untrustedForwarding.inc(),
     }),
     denials: createDenials({ store, keyring, addressOf, readKey, log }),
     routes: createRoutes(settings.gatewayRoutes, log),

@@ -24,6 +24,7 @@ import { isUnauthenticated } from "./contract/methods.js";
 import type { Dependencies } from "./dependencies.js";
 import type { ResponseBudget } from "./lib/response-budget.js";
 import { createPipelines } from "./middleware/pipeline.js";
+import type { UntrustedForwarding } from "./middleware/untrusted-forwarding.js";
 import { createAuthZenHandlers } from "./services/access/authzen/handlers.js";
 import { createChecks } from "./services/access/check.js";
 import { createExtAuthzHandlers } from "./services/access/gateways/ext-authz.js";
@@ -111,6 +112,7 @@ interface ImplementationsOptions {
   readonly lastUsed: LastUsedTracker;
   readonly rateLimits: RateLimits;
   readonly routes: Routes;
+  readonly untrustedForwarding: UntrustedForwarding;
   readonly clock: Clock;
   readonly settings: Settings;
   readonly log: ServiceLogger;

@@ -30,6 +30,7 @@ import { createObserve, type Observe } from "./observe.js";
 import { createReserveResponse } from "./reserve-response.js";
 import { createCheckRestrictions } from "./restrictions.js";
 import { createStreamLimit, type StreamLimit } from "./stream-limit.js";
+import type { UntrustedForwarding } from "./untrusted-forwarding.js";
 
 /** Reads the message of a call, which may not have arrived yet. */
 type Receive = () => MaybePromise<Message>;
@@ -72,6 +73,7 @@ interface PipelineOptions {
   readonly responseBudget: ResponseBudget;
   readonly lastUsed: LastUsedTracker;
   readonly denials: Denials;
+  readonly untrustedForwarding: Pick<UntrustedForwarding, "check">;
   readonly calls: CallMetrics | undefined;
   readonly tracing: Tracing | undefined;
   readonly log: ServiceLogger;
@@ -117,6 +119,7 @@ function createAuthenticatedPipeline(
     lastUsed,
     responseBudget,
     methods,
+    untrustedForwarding,
   }: PipelineOptions,
 ): Pipeline {
   const { keyHeader, grantPolicy } = settings;
@@ -146,6 +149,7 @@ function createAuthenticatedPipeline(
 
   return {
     unary(call, receive, handle) {
+      untrustedForwarding.check(call);
       const observation = observe(call);
       return observation.unary(() =>
         withDeadline(call.cancellation, () => {
@@ -171,6 +175,7 @@ function createAuthenticatedPipeline(
     },
 
     stream(call, open) {
+      untrustedForwarding.check(call);
       const observation = observe(call);
       return observation.stream(async () => {
         const admitted = await withDeadline(call.cancellation, () =>

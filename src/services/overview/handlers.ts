@@ -1,6 +1,6 @@
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import type { OverviewService } from "../../../gen/latchkey/v1/overview_service_pb.js";
-import { callerHolds, callerOf } from "../../auth/caller.js";
+import { type Caller, callerHolds, callerOf } from "../../auth/caller.js";
 import { expiringDays, unusedDays } from "../../contract/defaults.js";
 import { yieldToEventLoop } from "../../lib/event-loop.js";
 import { day } from "../../lib/time-units.js";
@@ -11,11 +11,18 @@ import { maxCounted } from "../pagination.js";
 const expiringWithin = expiringDays * day;
 const unusedFor = unusedDays * day;
 
+interface OverviewHandlerOptions {
+  readonly store: Store;
+  readonly untrustedForwarding: {
+    /** Whether a proxy that is not trusted recently forwarded a call. */
+    isRecent(): boolean;
+  };
+}
+
 export function createOverviewHandlers({
   store,
-}: {
-  readonly store: Store;
-}): ServiceImpl<typeof OverviewService> {
+  untrustedForwarding,
+}: OverviewHandlerOptions): ServiceImpl<typeof OverviewService> {
   /** Counts applications by a filter that the index of the order covers. */
   async function countApplications(
     context: HandlerContext,
@@ -65,7 +72,14 @@ export function createOverviewHandlers({
         ...(callerHolds(callerOf(context), "session:read") && {
           sessions: await countSessions(context),
         }),
+        // About the whole service, so only for those who manage a tenant of it.
+        ...(isManagement(callerOf(context)) &&
+          untrustedForwarding.isRecent() && { untrustedForwarding: true }),
       };
     },
   };
+}
+
+function isManagement({ application, session }: Caller): boolean {
+  return session === undefined && application.type === "management";
 }

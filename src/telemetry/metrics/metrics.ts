@@ -21,6 +21,9 @@ export interface Metrics {
   /** Calls refused by a limit, by its name. */
   readonly rateLimits: Counter<"limit">;
 
+  /** Calls with forwarding headers from peers that are not trusted proxies. */
+  readonly untrustedForwarding: Counter;
+
   /** Adds the gauges of a server. */
   addServer(state: ServerState): void;
 
@@ -55,6 +58,11 @@ export function createMetrics(): Metrics {
     labelNames: ["limit"],
     registers,
   });
+  const untrustedForwarding = new Counter({
+    name: "latchkey_untrusted_forwarding_total",
+    help: "Calls with forwarding headers from a peer that is not in TRUSTED_PROXIES.",
+    registers,
+  });
   addCacheMetrics(registry);
   addBuildInfo(registry);
   addStartTime(registry);
@@ -65,6 +73,7 @@ export function createMetrics(): Metrics {
     calls,
     otherRequests,
     rateLimits,
+    untrustedForwarding,
     addServer: (state) => addServerGauges(registry, state),
     // Observing garbage collection costs time, so it starts with the first scrape.
     snapshot: () => Registry.merge([registry, processMetrics()]).getMetricsAsJSON(),

@@ -9,7 +9,7 @@ import { formatNumber } from "../../common/count.js";
 import { RecentEvents } from "../activity/recent-events.js";
 import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { ButtonLink } from "../ui/buttons.js";
-import { Skeleton } from "../ui/display.js";
+import { Notice, Skeleton } from "../ui/display.js";
 import { Page, Problem } from "../ui/page.js";
 import { GettingStarted, GuardCard, useOwnApplications } from "./getting-started.js";
 import { ServiceHealth } from "./service-health.js";
@@ -68,6 +68,15 @@ function Tenant() {
   }
   return (
     <>
+      {data.untrustedForwarding && (
+        <Notice tone="warning">
+          <p>
+            Calls arrive through a proxy that is not trusted, or a client pretends so. If it is your
+            proxy, all its clients share one address in limits, restrictions and activity: add it to{" "}
+            <code>TRUSTED_PROXIES</code>. The log names its address.
+          </p>
+        </Notice>
+      )}
       {own && !(own.hasPrivate && own.hasPublic) && <GettingStarted own={own} />}
       <Counts overview={data} />
     </>
