@@ -13,6 +13,7 @@ import { callerOf, callOf } from "../../auth/caller.js";
 import type { CursorSealer, CursorSealerFactory } from "../../auth/cursor-sealing.js";
 import { createConverter } from "../../contract/message-converter.js";
 import { eventNotFound, invalidRequest } from "../../errors.js";
+import { createPace } from "../../lib/event-loop.js";
 import { formatAddress, parseAddress } from "../../lib/networks.js";
 import {
   type CredentialState,
@@ -144,10 +145,12 @@ async function* watchEvents(
 
   for await (const batch of events.follow({ tenantId, after, heartbeat, signal })) {
     await reauthorize();
+    // An event wakes all watchers at once. Encoding a large one takes long.
+    await createPace()();
     // A batch without matching events serves as a heartbeat.
     const matching = batch.events.filter((event) => matchesEventFilter(event, filter));
     yield {
-      events: matching.map(toEvent),
+      events: matching.map(toSharedEvent),
       reset: batch.missed,
       resumeToken: resumeTokens.seal(tenantId, batch.position),
     };
@@ -166,6 +169,15 @@ function toEvent(record: EventRecord): MessageInitShape<typeof EventSchema> {
     ...(before && { before: toState(before) }),
     ...(after && { after: toState(after) }),
   };
+}
+
+const messages = new WeakMap<EventRecord, ReturnType<typeof toEvent>>();
+
+/** The message of an event, created once for all watchers, so that it is encoded once too. */
+function toSharedEvent(record: EventRecord): ReturnType<typeof toEvent> {
+  const message = messages.get(record) ?? toEvent(record);
+  messages.set(record, message);
+  return message;
 }
 
 function isEmpty(principal: Principal): boolean {

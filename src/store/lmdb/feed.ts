@@ -80,6 +80,8 @@ export function createFeed(
   expired: ExpiredLog,
   clock: Clock,
 ): Feed {
+  const recordOf = createRecentRecords();
+
   /** Reads entries after a position. Returns `undefined` if some of them were pruned, or it is invalid. */
   function readAfter(from: Position): Reading | undefined {
     const end = { event: log.last(), expired: expired.last() };
@@ -89,8 +91,9 @@ export function createFeed(
       return undefined;
     }
     let position = from;
-    const entries: Entry[] = events.map(({ tenantId, at, number, event }) => {
+    const entries: Entry[] = events.map(({ tenantId, at, number, event: decode }) => {
       position = { ...position, event: number };
+      const event = () => recordOf(number, decode);
       return { tenantId, at, position, event, change: () => changeOf(event()) };
     });
     for (const { tenantId, number, change } of expired.after(from.expired, maxEntriesPerTick)) {
@@ -200,6 +203,28 @@ export function createFeed(
         yield { events: items, missed, position };
       }
     },
+  };
+}
+
+/** Events that are shared by the followers that read them at the same time. */
+const maxRecent = 1_000;
+
+/** Decodes each event once, while a follower uses it. Numbers of events are never used again. */
+function createRecentRecords(): (number: number, decode: () => EventRecord) => EventRecord {
+  const recent = new Map<number, WeakRef<EventRecord>>();
+  return (number, decode) => {
+    const known = recent.get(number)?.deref();
+    if (known) {
+      return known;
+    }
+    const record = decode();
+    recent.delete(number);
+    recent.set(number, new WeakRef(record));
+    const [oldest = number] = recent.keys();
+    if (recent.size > maxRecent) {
+      recent.delete(oldest);
+    }
+    return record;
   };
 }
 

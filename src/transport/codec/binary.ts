@@ -8,11 +8,12 @@ import {
   ScalarType,
   toBinary,
 } from "@bufbuild/protobuf";
-import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
+import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
+import { EventSchema } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { overlong, type RepeatedField, repeatedFieldsOf } from "../../contract/fields.js";
 import type { FieldViolation } from "../../contract/problems.js";
 import { invalidRequest } from "../../errors.js";
-import { isSupported } from "./message-fields.js";
+import { type Fields, isSupported } from "./message-fields.js";
 
 const readOptions = { readUnknownFields: false };
 const writeOptions = { writeUnknownFields: false };
@@ -20,6 +21,37 @@ const writeOptions = { writeUnknownFields: false };
 /** Encodes a message, or its init shape, without unknown fields. */
 export function encodeBinary(schema: DescMessage, message: object): Uint8Array {
   return toBinary(schema, create(schema, message as MessageInitShape<DescMessage>), writeOptions);
+}
+
+/**
+ * Creates an encoder of messages, or of their init shapes. It encodes an object
+ * in a list of events once, because all watchers receive the same objects.
+ */
+export function createBinaryEncoder(schema: DescMessage): (message: object) => Uint8Array {
+  const list = schema.fields.find(
+    ({ fieldKind, message }) => fieldKind === "list" && message?.typeName === EventSchema.typeName,
+  );
+  if (!list) {
+    return (message) => encodeBinary(schema, message);
+  }
+  const { localName, number } = list;
+  return (message) => {
+    const events = (message as Fields)[localName] as readonly object[] | undefined;
+    const others = encodeBinary(schema, { ...message, [localName]: [] });
+    return Buffer.concat([others, ...(events ?? []).map((event) => encodeEvent(number, event))]);
+  };
+}
+
+const encodedEvents = new WeakMap<object, Uint8Array>();
+
+/** Encodes an event as an item of a list. Fields of a message may be in any order. */
+function encodeEvent(listNumber: number, event: object): Uint8Array {
+  let bytes = encodedEvents.get(event);
+  if (!bytes) {
+    bytes = encodeBinary(EventSchema, event);
+    encodedEvents.set(event, bytes);
+  }
+  return new BinaryWriter().tag(listNumber, WireType.LengthDelimited).bytes(bytes).finish();
 }
 
 /**

@@ -4,7 +4,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { ApplicationSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { memoize } from "../../lib/cache.js";
 import type { Pipeline } from "../../middleware/pipeline.js";
-import { createBinaryDecoder, encodeBinary } from "../codec/binary.js";
+import { createBinaryDecoder, createBinaryEncoder, encodeBinary } from "../codec/binary.js";
 import {
   addLastUseToConnectJson,
   createConnectJsonDecoder,
@@ -113,12 +113,9 @@ function mapDecodeErrors(decode: Decode): Decode {
 }
 
 function createEncoders(schema: DescMessage, jsonOptions: JsonOptions): Encoders {
+  const encode = createBinaryEncoder(schema);
   return {
-    binary: cacheEncoded(
-      schema,
-      (message) => envelop(encodeBinary(schema, message)),
-      addLastUseToBinary,
-    ),
+    binary: cacheEncoded(schema, (message) => envelop(encode(message)), addLastUseToBinary),
     json: cacheEncoded(
       schema,
       createConnectJsonEncoder(schema, jsonOptions),

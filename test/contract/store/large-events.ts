@@ -76,6 +76,20 @@ export function describeLargeEvents(subject: () => Subject): void {
       expect(requestIds([...items, ...following.items])).toEqual(newest.slice(0, 2));
     });
 
+    it("are read once for all followers that receive them", async () => {
+      const { store } = subject();
+      const tenantId = randomUUID();
+      const followers = times(5, () => follow(store, tenantId));
+      await Promise.all(followers.map((follower) => follower.next()));
+      const batches = followers.map((follower) => follower.next());
+      await store.events.add([aLargeEvent(300, { tenantId })]);
+      const [first, ...others] = (await Promise.all(batches)).map(({ events }) => events[0]);
+      expect(first).toBeDefined();
+      for (const other of others) {
+        expect(other).toBe(first);
+      }
+    });
+
     it("are received few at a time by current and resuming followers", async () => {
       const { store } = subject();
       const tenantId = randomUUID();
