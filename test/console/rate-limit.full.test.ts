@@ -114,7 +114,7 @@ describeInBrowser("console whose calls are refused with 429", (browser) => {
     await page.getByRole("combobox", { name: "Direct permissions" }).fill("token:read ");
     await button(page, "Create application").click();
     await page.getByText(notice).waitFor();
-    await button(page, "Cancel").last().click();
+    await button(page, "Stop retrying").click();
     await page.getByText(notice).waitFor({ state: "detached" });
     await page.getByRole("alert").filter({ hasText: "Retry in" }).waitFor();
     expect(calls).toHaveLength(1);

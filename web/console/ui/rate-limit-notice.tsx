@@ -29,7 +29,7 @@ function Countdown({ end }: { readonly end: number }) {
           Try now
         </Button>
         <Button size="small" onClick={() => endWaiting("canceled")}>
-          Cancel
+          Stop retrying
         </Button>
       </span>
     </>
