@@ -152,7 +152,7 @@ async function checkAccess(page: Page): Promise<void> {
 }
 
 async function openEvent(page: Page): Promise<void> {
-  await page.getByRole("row").nth(1).getByRole("button").click();
+  await page.getByRole("row").nth(1).getByRole("link").click();
   await page.getByRole("dialog").waitFor();
 }
 
