@@ -147,8 +147,8 @@ function eventFilter(flags: EventFlags) {
   };
 }
 
-/** With --follow, the rows are not known in advance, but the columns must fit 80 characters. */
-const eventColumns = (nameOf: NameOf = () => undefined): readonly Column<Event>[] => [
+/** With --follow, the rows are not known in advance, but they must fit 80 characters, and all of them 100. */
+export const eventColumns = (nameOf: NameOf = () => undefined): readonly Column<Event>[] => [
   {
     title: "TIME",
     minWidth: "2026-01-31 12:00:00Z".length,
@@ -158,6 +158,7 @@ const eventColumns = (nameOf: NameOf = () => undefined): readonly Column<Event>[
   {
     title: "KIND",
     minWidth: "last_manager.expiring".length,
+    shrinkTo: 18,
     text: ({ kind }) => kind,
     paint: (text, { outcome }, { bad, bold }) => (outcome === "denied" ? bad : bold)(text),
   },
@@ -165,12 +166,19 @@ const eventColumns = (nameOf: NameOf = () => undefined): readonly Column<Event>[
     title: "TARGET",
     minWidth: 20,
     text: ({ target }) => formatPrincipal(target, nameOf),
-    shrinkTo: 16,
+    shrinkTo: 14,
   },
   {
     title: "BY",
     minWidth: 20,
     text: ({ actor }) => formatPrincipal(actor, nameOf),
+    shrinkTo: 12,
+    optional: true,
+  },
+  {
+    title: "METHOD",
+    minWidth: "RegenerateApplicationKey".length,
+    text: ({ method = "" }) => method.slice(method.lastIndexOf("/") + 1),
     shrinkTo: 12,
     optional: true,
   },
