@@ -8808,7 +8808,7 @@ export const openapi = {
     },
     "responses": {
       "Unauthenticated": {
-        "description": "The key is missing, malformed, unknown, replaced, deleted, expired or disabled. The response does not reveal which.",
+        "description": "The key is missing, malformed, unknown, replaced, deleted, expired or disabled.",
         "headers": {
           "X-Request-Id": {
             "$ref": "#/components/headers/X-Request-Id"
@@ -8826,7 +8826,7 @@ export const openapi = {
               "type": "/docs/errors/unauthenticated",
               "title": "Missing or invalid key",
               "status": 401,
-              "detail": "Send the key of an application or session. The key is missing or not valid: it may be mistyped, replaced, expired, disabled or deleted.",
+              "detail": "The key is not valid: it may be replaced, revoked, expired, disabled or deleted. Send the key of an application or session.",
               "code": "unauthenticated",
               "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
             }

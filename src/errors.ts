@@ -6,12 +6,12 @@ import {
   ErrorInfoSchema,
   RetryInfoSchema,
 } from "../gen/google/rpc/error_details_pb.js";
+import { invalidKeyResponse, type RefusedCredentials } from "./contract/invalid-key.js";
 import {
   errorDomain,
   externalProblemType,
   type FieldViolation,
   groupByField,
-  invalidKeyResponse,
   type ProblemCode,
   problemCatalogue,
   problemUri,
@@ -130,9 +130,9 @@ export function invalidRequest(found: FieldViolation | readonly FieldViolation[]
   return new Problem("invalid_request", detail, { violations });
 }
 
-/** The same response for every invalid key, so that it reveals nothing about the key. */
-export function unauthenticated(keyHeader: string, acceptsAuthorization = false): Problem {
-  const { detail, headers } = invalidKeyResponse(keyHeader, acceptsAuthorization);
+/** The same response for every key of the right form, so that it reveals nothing about the key. */
+export function unauthenticated(refused: RefusedCredentials): Problem {
+  const { detail, headers } = invalidKeyResponse(refused);
   return new Problem("unauthenticated", detail, { headers });
 }
 

@@ -1,9 +1,9 @@
 import { Code } from "@connectrpc/connect";
 import { defaultKeyHeader } from "../contract/headers.js";
+import { invalidKeyResponse, type RefusedCredentials } from "../contract/invalid-key.js";
 import { differentKeys, readPresentedKey } from "../contract/presented-key.js";
 import {
   externalProblemType,
-  invalidKeyResponse,
   type ProblemCode,
   problemCatalogue,
   problemMediaType,
@@ -66,7 +66,7 @@ export function createAuthorizer<Request>(
   /** The key, or why there is none. */
   function readKey({ key, authorization }: Received): string | Refusal {
     if (hasSeveral(key)) {
-      return unauthenticated(keyHeader);
+      return unauthenticated({ keyHeader });
     }
     const headers = new Map([
       ["key", singleText(key)],
@@ -76,7 +76,10 @@ export function createAuthorizer<Request>(
     if (presented === undefined) {
       return refusal("invalid_request", `authorization: ${differentKeys}`);
     }
-    return presented === "" || hasSeveral(presented) ? unauthenticated(keyHeader) : presented;
+    const hasAuthorization = singleText(authorization) !== undefined;
+    return presented === "" || hasSeveral(presented)
+      ? unauthenticated({ keyHeader, key: presented, hasAuthorization })
+      : presented;
   }
 
   return {
@@ -93,7 +96,7 @@ export function createAuthorizer<Request>(
         address: address ? address(request) : received.address,
       };
       const decision = await guard.check(key, required, token?.(request), context);
-      return decision.allowed ? { decision } : { refusal: toRefusal(decision, keyHeader) };
+      return decision.allowed ? { decision } : { refusal: toRefusal(decision, { keyHeader, key }) };
     },
   };
 }
@@ -119,11 +122,11 @@ export interface Refusal {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-function toRefusal({ reason, detail }: Decision, keyHeader: string): Refusal {
+function toRefusal({ reason, detail }: Decision, credentials: RefusedCredentials): Refusal {
   switch (reason) {
     case "unknown_key":
     case "expired":
-      return unauthenticated(keyHeader);
+      return unauthenticated(credentials);
     case "unavailable":
       return unavailable;
     case "invalid_request":
@@ -144,9 +147,9 @@ function refusal(
   return { ...type, code, detail: detail ?? `${type.title}.`, headers };
 }
 
-/** The same response for every invalid key, as from the service itself. */
-function unauthenticated(keyHeader: string): Refusal {
-  const { detail, headers } = invalidKeyResponse(keyHeader);
+/** The same response for every key of the right form, as from the service itself. */
+function unauthenticated(credentials: RefusedCredentials): Refusal {
+  const { detail, headers } = invalidKeyResponse(credentials);
   return refusal("unauthenticated", detail, headers);
 }
 

@@ -210,18 +210,6 @@ export function problemUri(code: string): string {
  */
 export const externalProblemType = "about:blank";
 
-/** The response to every invalid key, from the service and from guards. Some methods also read `Authorization`. */
-export function invalidKeyResponse(keyHeader: string, acceptsAuthorization = false) {
-  const others = acceptsAuthorization ? ', Bearer realm="latchkey", Basic realm="latchkey"' : "";
-  return {
-    detail:
-      `Send the key of an application or session in the ${keyHeader} header` +
-      `${acceptsAuthorization ? " or in Authorization" : ""}. ` +
-      "The key is missing or not valid: it may be mistyped, replaced, expired, disabled or deleted.",
-    headers: { "www-authenticate": `ApiKey realm="latchkey", header="${keyHeader}"${others}` },
-  };
-}
-
 /** An invalid field and how to fix it. */
 export interface FieldViolation {
   /** The path of the field, for example `rules[0].priority`. */

@@ -43,6 +43,7 @@ export function createCallAuthentication({
     const access = accessOf(method);
     return {
       keyHeader: access.keyHeader || keyHeader,
+      isForGateways: access.keyHeader !== "",
       acceptsAuthorization: access.authorizationHeader,
       acceptsCertificate: access.clientCertificate,
       isForOwnSession: access.ownSession !== "",
@@ -65,17 +66,15 @@ export function createCallAuthentication({
     return isEnded ? rateLimits.countEndedSession(peer) : rateLimits.countFailure(peer);
   }
 
-  function refuse(call: Call, guessed = ""): MaybePromise<never> {
-    // A missing key is not a guess.
-    const counting =
-      guessed === ""
-        ? undefined
-        : mapMaybePromise(isOfEndedSession(call, guessed), (isEnded) =>
-            countFailure(call, isEnded),
-          );
+  function refuse(call: Call, key: string, isGuess: boolean): MaybePromise<never> {
+    const counting = isGuess
+      ? mapMaybePromise(isOfEndedSession(call, key), (isEnded) => countFailure(call, isEnded))
+      : undefined;
     return mapMaybePromise(counting, (refusal) => {
-      const { keyHeader, acceptsAuthorization } = optionsOf(call.method);
-      throw refusal ?? unauthenticated(keyHeader, acceptsAuthorization);
+      const { keyHeader, isForGateways, acceptsAuthorization } = optionsOf(call.method);
+      // That of a gateway's call is the client's.
+      const hasAuthorization = !isForGateways && call.header.get("authorization") !== null;
+      throw refusal ?? unauthenticated({ keyHeader, key, hasAuthorization, acceptsAuthorization });
     });
   }
 
@@ -91,13 +90,16 @@ export function createCallAuthentication({
       const key = readKey(call);
       return mapMaybePromise(find(call, key), (caller) => {
         if (!caller) {
-          return refuse(call, key);
+          // A missing key is not a guess.
+          return refuse(call, key, key !== "");
         }
         return caller;
       });
     },
 
-    authenticateAgain: (call) =>
-      mapMaybePromise(find(call, readKey(call)), (caller) => caller ?? refuse(call)),
+    authenticateAgain(call) {
+      const key = readKey(call);
+      return mapMaybePromise(find(call, key), (caller) => caller ?? refuse(call, key, false));
+    },
   };
 }

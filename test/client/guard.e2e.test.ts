@@ -485,7 +485,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
     it("reports errors of the change stream", async () => {
       const unprivileged = await createApplication("private", [read]);
       for (const [key, code, reason] of [
-        ["lk_prv_unknown", Code.Unauthenticated, "is missing or not valid"],
+        ["lk_prv_unknown", Code.Unauthenticated, "incomplete or mistyped"],
         [unprivileged.key, Code.PermissionDenied, "access:check"],
       ] as const) {
         const errors: ConnectError[] = [];

@@ -55,7 +55,7 @@ export interface ProblemType {
 /** An example of each error that methods can return. */
 const examples: readonly Problem[] = [
   new Problem("invalid_request", "The request cannot be read."),
-  unauthenticated(defaultKeyHeader),
+  unauthenticated({ keyHeader: defaultKeyHeader }),
   invalidSignature(),
   pathNotFound(),
   permissionDenied("The key does not allow this."),

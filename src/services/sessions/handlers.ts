@@ -104,7 +104,7 @@ function createSessionSetupHandlers({
       });
       if (!session) {
         // The application was deleted after authentication, so its key is no longer valid.
-        throw unauthenticated(settings.keyHeader);
+        throw unauthenticated({ keyHeader: settings.keyHeader });
       }
       return response(session);
     },

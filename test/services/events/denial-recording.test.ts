@@ -72,7 +72,7 @@ function createCall(key = ""): Call {
 
 const deny = () => denials.record(createCall(), { application }, permissionDenied("No."));
 const refuseKey = (key: string) =>
-  denials.record(createCall(key), undefined, unauthenticated(keyHeader));
+  denials.record(createCall(key), undefined, unauthenticated({ keyHeader }));
 const sumCounts = (events: readonly NewEvent[]) =>
   events.reduce((sum, { count = 1 }) => sum + count, 0);
 const warnings = () => lines.filter(({ level }) => level === 40);

@@ -1,0 +1,45 @@
+import { keyLength, parseKey } from "./key-format.js";
+
+/** The credentials of a refused request. */
+export interface RefusedCredentials {
+  /** The header for the key. */
+  readonly keyHeader: string;
+  /** The key that was sent: the empty string without one, or absent if it was valid before. */
+  readonly key?: string | undefined;
+  /** Whether an `Authorization` header was sent. */
+  readonly hasAuthorization?: boolean;
+  /** Whether the key may be in `Authorization`, too. */
+  readonly acceptsAuthorization?: boolean;
+}
+
+/**
+ * The response to an invalid key, from the service and from guards. It depends only
+ * on the form of the key: all keys of the right form get the same one.
+ */
+export function invalidKeyResponse(refused: RefusedCredentials) {
+  const { keyHeader, acceptsAuthorization = false } = refused;
+  const others = acceptsAuthorization ? ', Bearer realm="latchkey", Basic realm="latchkey"' : "";
+  const places = `the ${keyHeader} header${acceptsAuthorization ? " or in Authorization" : ""}`;
+  return {
+    detail: `${describe(refused)} Send the key of an application or session in ${places}.`,
+    headers: { "www-authenticate": `ApiKey realm="latchkey", header="${keyHeader}"${others}` },
+  };
+}
+
+function describe({ keyHeader, key, hasAuthorization = false }: RefusedCredentials): string {
+  if (key === "") {
+    return hasAuthorization
+      ? `The request has no ${keyHeader} header, and no key in Authorization that is read there.`
+      : "The request has no key.";
+  }
+  if (key !== undefined && !key.startsWith("lk_")) {
+    return "The key is not one of Latchkey, which starts with lk_, nor a valid one of another system.";
+  }
+  const parsed = key === undefined ? undefined : parseKey(key);
+  if (key !== undefined && !parsed) {
+    return `The key is incomplete or mistyped: its checksum is wrong. Copy all ${keyLength} characters.`;
+  }
+  return parsed?.kind === "non"
+    ? "This is the nonce of a session and not a key: it only authorizes the session."
+    : "The key is not valid: it may be replaced, revoked, expired, disabled or deleted.";
+}
