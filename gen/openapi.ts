@@ -25,12 +25,12 @@ export const openapi = {
   ],
   "tags": [
     {
-      "name": "Access",
-      "description": "Decides what a key may do, and explains why, so that other services need not evaluate permissions and rules themselves.\n\nPermissions:\n\n- `access:check`: Check what any key of the tenant may do, and watch for changes."
-    },
-    {
       "name": "Applications",
       "description": "Manages applications, the named API keys of a tenant. All methods are limited to the tenant of the caller's key.\n\nPermissions:\n\n- `application:create`: Create applications.\n- `application:read`: List applications and read each of them.\n- `application:update`: Change, disable and enable applications, and rotate or revoke their keys.\n- `application:delete`: Delete applications."
+    },
+    {
+      "name": "Access",
+      "description": "Decides what a key may do, and explains why, so that other services need not evaluate permissions and rules themselves.\n\nPermissions:\n\n- `access:check`: Check what any key of the tenant may do, and watch for changes."
     },
     {
       "name": "AuthZEN",
@@ -66,858 +66,6 @@ export const openapi = {
     }
   ],
   "paths": {
-    "/access/check": {
-      "post": {
-        "operationId": "checkAccess",
-        "tags": [
-          "Access"
-        ],
-        "summary": "Checks whether a key has a permission, for a token or without one",
-        "description": "The subject is an application or a session of the caller's tenant: the owner of the key in the body, or the one with the id in the body. A denial is a normal response with `allowed` false, not an error.\n\nRequires the permission `access:check`, which only private applications, management applications, and sessions can hold.",
-        "x-access": "Requires the permission `access:check`, which only private applications, management applications, and sessions can hold.",
-        "x-required-permission": "access:check",
-        "x-callers": [
-          "private",
-          "management",
-          "session"
-        ],
-        "requestBody": {
-          "required": true,
-          "content": {
-            "application/json": {
-              "schema": {
-                "$ref": "#/components/schemas/CheckAccessRequest"
-              },
-              "examples": {
-                "minimal": {
-                  "summary": "As few fields as possible",
-                  "value": {
-                    "key": "lk_ses_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw",
-                    "permission": "token:read"
-                  }
-                },
-                "complete": {
-                  "summary": "As many fields as possible",
-                  "value": {
-                    "key": "lk_ses_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw",
-                    "permission": "token:read",
-                    "token": {
-                      "id": "card-4242",
-                      "container": "/pci/customer-42/"
-                    },
-                    "origin": "https://shop.example.com",
-                    "address": "203.0.113.7"
-                  }
-                }
-              }
-            }
-          }
-        },
-        "responses": {
-          "200": {
-            "description": "The result of a check and its reason.",
-            "headers": {
-              "X-Request-Id": {
-                "$ref": "#/components/headers/X-Request-Id"
-              },
-              "RateLimit-Policy": {
-                "$ref": "#/components/headers/RateLimit-Policy"
-              },
-              "RateLimit": {
-                "$ref": "#/components/headers/RateLimit"
-              }
-            },
-            "content": {
-              "application/json": {
-                "schema": {
-                  "$ref": "#/components/schemas/CheckAccessResult"
-                },
-                "example": {
-                  "allowed": true,
-                  "transform": "mask",
-                  "decided_by": {
-                    "rule": {
-                      "index": 0,
-                      "id": "fdb5d1a6cc6b184c",
-                      "priority": 1,
-                      "description": "Cards may be read, masked"
-                    }
-                  },
-                  "application_id": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
-                  "session_id": "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f",
-                  "expires_at": "2027-01-01T00:03:00.000Z",
-                  "checked_at": "2027-01-01T00:00:10.000Z",
-                  "depends_on_origin": true,
-                  "depends_on_address": true,
-                  "authorized_by": "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b",
-                  "by_session": {
-                    "allowed": true,
-                    "transform": "mask",
-                    "decided_by": {
-                      "rule": {
-                        "index": 0,
-                        "id": "fdb5d1a6cc6b184c",
-                        "priority": 1,
-                        "description": "Cards may be read, masked"
-                      }
-                    }
-                  },
-                  "by_authorizer": {
-                    "allowed": true,
-                    "transform": "mask",
-                    "decided_by": {
-                      "rule": {
-                        "index": 0,
-                        "id": "fdb5d1a6cc6b184c",
-                        "priority": 1,
-                        "description": "Cards may be read, masked"
-                      }
-                    }
-                  },
-                  "limited_by": "session"
-                }
-              }
-            }
-          },
-          "400": {
-            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
-            "headers": {
-              "X-Request-Id": {
-                "$ref": "#/components/headers/X-Request-Id"
-              }
-            },
-            "content": {
-              "application/problem+json": {
-                "schema": {
-                  "$ref": "#/components/schemas/Problem"
-                },
-                "example": {
-                  "type": "/docs/errors/invalid_request",
-                  "title": "Invalid request",
-                  "status": 400,
-                  "detail": "key: must be the key of an application or session: lk_, then prv, pub, mgt or ses, then _ and 61 letters and digits; or a key imported from another system, of 16 to 200 visible characters",
-                  "code": "invalid_request",
-                  "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
-                  "errors": {
-                    "key": [
-                      "must be the key of an application or session: lk_, then prv, pub, mgt or ses, then _ and 61 letters and digits; or a key imported from another system, of 16 to 200 visible characters"
-                    ]
-                  }
-                }
-              }
-            }
-          },
-          "401": {
-            "$ref": "#/components/responses/Unauthenticated"
-          },
-          "403": {
-            "description": "`permission_denied`: The permission is missing, the type of key is wrong, the session is not authorized, or the caller grants or administers more than it holds. `origin_not_allowed`: The key may not be used from this web origin, or without one. `address_not_allowed`: The key may not be used from this network address.",
-            "headers": {
-              "X-Request-Id": {
-                "$ref": "#/components/headers/X-Request-Id"
-              }
-            },
-            "content": {
-              "application/problem+json": {
-                "schema": {
-                  "$ref": "#/components/schemas/Problem"
-                },
-                "examples": {
-                  "permission_denied": {
-                    "summary": "Permission denied",
-                    "value": {
-                      "type": "/docs/errors/permission_denied",
-                      "title": "Permission denied",
-                      "status": 403,
-                      "detail": "This method requires the permission access:check, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
-                      "code": "permission_denied",
-                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
-                    }
-                  },
-                  "origin_not_allowed": {
-                    "summary": "Origin not allowed",
-                    "value": {
-                      "type": "/docs/errors/origin_not_allowed",
-                      "title": "Origin not allowed",
-                      "status": 403,
-                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
-                      "code": "origin_not_allowed",
-                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
-                    }
-                  },
-                  "address_not_allowed": {
-                    "summary": "Address not allowed",
-                    "value": {
-                      "type": "/docs/errors/address_not_allowed",
-                      "title": "Address not allowed",
-                      "status": 403,
-                      "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
-                      "code": "address_not_allowed",
-                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
-                    }
-                  }
-                }
-              }
-            }
-          },
-          "413": {
-            "$ref": "#/components/responses/BodyTooLarge"
-          },
-          "414": {
-            "$ref": "#/components/responses/UrlTooLong"
-          },
-          "415": {
-            "$ref": "#/components/responses/UnsupportedMediaType"
-          },
-          "429": {
-            "$ref": "#/components/responses/RateLimited"
-          },
-          "431": {
-            "$ref": "#/components/responses/HeadersTooLarge"
-          },
-          "500": {
-            "$ref": "#/components/responses/Internal"
-          },
-          "503": {
-            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or unread responses exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
-            "headers": {
-              "X-Request-Id": {
-                "$ref": "#/components/headers/X-Request-Id"
-              },
-              "Retry-After": {
-                "$ref": "#/components/headers/Retry-After"
-              }
-            },
-            "content": {
-              "application/problem+json": {
-                "schema": {
-                  "$ref": "#/components/schemas/Problem"
-                },
-                "examples": {
-                  "overloaded": {
-                    "summary": "Service overloaded",
-                    "value": {
-                      "type": "/docs/errors/overloaded",
-                      "title": "Service overloaded",
-                      "status": 503,
-                      "detail": "This instance has too many calls or too much data in flight. Nothing was changed. Retry soon.",
-                      "code": "overloaded",
-                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
-                    }
-                  },
-                  "store_unavailable": {
-                    "summary": "Store unavailable",
-                    "value": {
-                      "type": "/docs/errors/store_unavailable",
-                      "title": "Store unavailable",
-                      "status": 503,
-                      "detail": "The store is unavailable. Retry soon; a change may or may not have been applied.",
-                      "code": "store_unavailable",
-                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
-                    }
-                  }
-                }
-              }
-            }
-          },
-          "504": {
-            "$ref": "#/components/responses/DeadlineExceeded"
-          }
-        }
-      }
-    },
-    "/access/check-batch": {
-      "post": {
-        "operationId": "batchCheckAccess",
-        "tags": [
-          "Access"
-        ],
-        "summary": "Makes up to 1,000 checks in one call and returns the results in order",
-        "description": "An invalid check gets the reason `invalid_request` and does not affect the others. Each check counts towards the rate limit of the caller's key. If the limit allows fewer checks, none is made.\n\nRequires the permission `access:check`, which only private applications, management applications, and sessions can hold.",
-        "x-access": "Requires the permission `access:check`, which only private applications, management applications, and sessions can hold.",
-        "x-required-permission": "access:check",
-        "x-callers": [
-          "private",
-          "management",
-          "session"
-        ],
-        "requestBody": {
-          "required": true,
-          "content": {
-            "application/json": {
-              "schema": {
-                "$ref": "#/components/schemas/BatchCheckAccessRequest"
-              },
-              "examples": {
-                "minimal": {
-                  "summary": "As few fields as possible",
-                  "value": {
-                    "checks": [
-                      {
-                        "key": "lk_ses_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw",
-                        "permission": "token:read"
-                      }
-                    ]
-                  }
-                },
-                "complete": {
-                  "summary": "As many fields as possible",
-                  "value": {
-                    "checks": [
-                      {
-                        "key": "lk_ses_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw",
-                        "permission": "token:read",
-                        "token": {
-                          "id": "card-4242",
-                          "container": "/pci/customer-42/"
-                        },
-                        "origin": "https://shop.example.com",
-                        "address": "203.0.113.7"
-                      }
-                    ]
-                  }
-                }
-              }
-            }
-          }
-        },
-        "responses": {
-          "200": {
-            "description": "The results of a batch of checks.",
-            "headers": {
-              "X-Request-Id": {
-                "$ref": "#/components/headers/X-Request-Id"
-              },
-              "RateLimit-Policy": {
-                "$ref": "#/components/headers/RateLimit-Policy"
-              },
-              "RateLimit": {
-                "$ref": "#/components/headers/RateLimit"
-              }
-            },
-            "content": {
-              "application/json": {
-                "schema": {
-                  "$ref": "#/components/schemas/BatchCheckAccessResult"
-                },
-                "example": {
-                  "results": [
-                    {
-                      "allowed": true,
-                      "transform": "mask",
-                      "decided_by": {
-                        "rule": {
-                          "index": 0,
-                          "id": "fdb5d1a6cc6b184c",
-                          "priority": 1,
-                          "description": "Cards may be read, masked"
-                        }
-                      },
-                      "application_id": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
-                      "session_id": "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f",
-                      "expires_at": "2027-01-01T00:03:00.000Z",
-                      "checked_at": "2027-01-01T00:00:10.000Z",
-                      "depends_on_origin": true,
-                      "depends_on_address": true,
-                      "authorized_by": "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b",
-                      "by_session": {
-                        "allowed": true,
-                        "transform": "mask",
-                        "decided_by": {
-                          "rule": {
-                            "index": 0,
-                            "id": "fdb5d1a6cc6b184c",
-                            "priority": 1,
-                            "description": "Cards may be read, masked"
-                          }
-                        }
-                      },
-                      "by_authorizer": {
-                        "allowed": true,
-                        "transform": "mask",
-                        "decided_by": {
-                          "rule": {
-                            "index": 0,
-                            "id": "fdb5d1a6cc6b184c",
-                            "priority": 1,
-                            "description": "Cards may be read, masked"
-                          }
-                        }
-                      },
-                      "limited_by": "session"
-                    }
-                  ]
-                }
-              }
-            }
-          },
-          "400": {
-            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
-            "headers": {
-              "X-Request-Id": {
-                "$ref": "#/components/headers/X-Request-Id"
-              }
-            },
-            "content": {
-              "application/problem+json": {
-                "schema": {
-                  "$ref": "#/components/schemas/Problem"
-                },
-                "example": {
-                  "type": "/docs/errors/invalid_request",
-                  "title": "Invalid request",
-                  "status": 400,
-                  "detail": "checks: must contain at least 1 item",
-                  "code": "invalid_request",
-                  "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
-                  "errors": {
-                    "checks": [
-                      "must contain at least 1 item"
-                    ]
-                  }
-                }
-              }
-            }
-          },
-          "401": {
-            "$ref": "#/components/responses/Unauthenticated"
-          },
-          "403": {
-            "description": "`permission_denied`: The permission is missing, the type of key is wrong, the session is not authorized, or the caller grants or administers more than it holds. `origin_not_allowed`: The key may not be used from this web origin, or without one. `address_not_allowed`: The key may not be used from this network address.",
-            "headers": {
-              "X-Request-Id": {
-                "$ref": "#/components/headers/X-Request-Id"
-              }
-            },
-            "content": {
-              "application/problem+json": {
-                "schema": {
-                  "$ref": "#/components/schemas/Problem"
-                },
-                "examples": {
-                  "permission_denied": {
-                    "summary": "Permission denied",
-                    "value": {
-                      "type": "/docs/errors/permission_denied",
-                      "title": "Permission denied",
-                      "status": 403,
-                      "detail": "This method requires the permission access:check, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
-                      "code": "permission_denied",
-                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
-                    }
-                  },
-                  "origin_not_allowed": {
-                    "summary": "Origin not allowed",
-                    "value": {
-                      "type": "/docs/errors/origin_not_allowed",
-                      "title": "Origin not allowed",
-                      "status": 403,
-                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
-                      "code": "origin_not_allowed",
-                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
-                    }
-                  },
-                  "address_not_allowed": {
-                    "summary": "Address not allowed",
-                    "value": {
-                      "type": "/docs/errors/address_not_allowed",
-                      "title": "Address not allowed",
-                      "status": 403,
-                      "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
-                      "code": "address_not_allowed",
-                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
-                    }
-                  }
-                }
-              }
-            }
-          },
-          "413": {
-            "$ref": "#/components/responses/BodyTooLarge"
-          },
-          "414": {
-            "$ref": "#/components/responses/UrlTooLong"
-          },
-          "415": {
-            "$ref": "#/components/responses/UnsupportedMediaType"
-          },
-          "429": {
-            "$ref": "#/components/responses/RateLimited"
-          },
-          "431": {
-            "$ref": "#/components/responses/HeadersTooLarge"
-          },
-          "500": {
-            "$ref": "#/components/responses/Internal"
-          },
-          "503": {
-            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or unread responses exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
-            "headers": {
-              "X-Request-Id": {
-                "$ref": "#/components/headers/X-Request-Id"
-              },
-              "Retry-After": {
-                "$ref": "#/components/headers/Retry-After"
-              }
-            },
-            "content": {
-              "application/problem+json": {
-                "schema": {
-                  "$ref": "#/components/schemas/Problem"
-                },
-                "examples": {
-                  "overloaded": {
-                    "summary": "Service overloaded",
-                    "value": {
-                      "type": "/docs/errors/overloaded",
-                      "title": "Service overloaded",
-                      "status": 503,
-                      "detail": "This instance has too many calls or too much data in flight. Nothing was changed. Retry soon.",
-                      "code": "overloaded",
-                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
-                    }
-                  },
-                  "store_unavailable": {
-                    "summary": "Store unavailable",
-                    "value": {
-                      "type": "/docs/errors/store_unavailable",
-                      "title": "Store unavailable",
-                      "status": 503,
-                      "detail": "The store is unavailable. Retry soon; a change may or may not have been applied.",
-                      "code": "store_unavailable",
-                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
-                    }
-                  }
-                }
-              }
-            }
-          },
-          "504": {
-            "$ref": "#/components/responses/DeadlineExceeded"
-          }
-        }
-      }
-    },
-    "/whoami": {
-      "get": {
-        "operationId": "whoAmI",
-        "tags": [
-          "Access"
-        ],
-        "summary": "Returns the owner and the permissions of the caller's own key",
-        "description": "Any valid key can call it, including the key of a session that is not authorized yet.\n\nAny valid key is accepted.",
-        "x-access": "Any valid key is accepted.",
-        "x-callers": [
-          "private",
-          "public",
-          "management",
-          "session"
-        ],
-        "responses": {
-          "200": {
-            "description": "The owner of a key and its permissions.",
-            "headers": {
-              "X-Request-Id": {
-                "$ref": "#/components/headers/X-Request-Id"
-              },
-              "RateLimit-Policy": {
-                "$ref": "#/components/headers/RateLimit-Policy"
-              },
-              "RateLimit": {
-                "$ref": "#/components/headers/RateLimit"
-              }
-            },
-            "content": {
-              "application/json": {
-                "schema": {
-                  "$ref": "#/components/schemas/WhoAmIResult"
-                },
-                "example": {
-                  "kind": "application",
-                  "application_id": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
-                  "tenant_id": "0198c8a0-11d2-7ab4-8c3f-5e7a9b1d3f60",
-                  "name": "Web shop",
-                  "type": "public",
-                  "authorized": true,
-                  "permissions": [
-                    "token:create"
-                  ],
-                  "rules": [
-                    {
-                      "description": "Cards may be read, masked",
-                      "priority": 1,
-                      "container": "/pci/",
-                      "conditions": [],
-                      "transform": "mask",
-                      "permissions": [
-                        "token:read"
-                      ],
-                      "id": "fdb5d1a6cc6b184c"
-                    }
-                  ],
-                  "expires_at": "2028-01-01T00:00:00.000Z",
-                  "allowed_origins": [
-                    "https://shop.example.com"
-                  ],
-                  "allowed_cidrs": [
-                    "203.0.113.0/24"
-                  ]
-                }
-              }
-            }
-          },
-          "400": {
-            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
-            "headers": {
-              "X-Request-Id": {
-                "$ref": "#/components/headers/X-Request-Id"
-              }
-            },
-            "content": {
-              "application/problem+json": {
-                "schema": {
-                  "$ref": "#/components/schemas/Problem"
-                },
-                "example": {
-                  "type": "/docs/errors/invalid_request",
-                  "title": "Invalid request",
-                  "status": 400,
-                  "detail": "page: is not a parameter of this path",
-                  "code": "invalid_request",
-                  "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
-                  "errors": {
-                    "page": [
-                      "is not a parameter of this path"
-                    ]
-                  }
-                }
-              }
-            }
-          },
-          "401": {
-            "$ref": "#/components/responses/Unauthenticated"
-          },
-          "403": {
-            "description": "`origin_not_allowed`: The key may not be used from this web origin, or without one. `address_not_allowed`: The key may not be used from this network address.",
-            "headers": {
-              "X-Request-Id": {
-                "$ref": "#/components/headers/X-Request-Id"
-              }
-            },
-            "content": {
-              "application/problem+json": {
-                "schema": {
-                  "$ref": "#/components/schemas/Problem"
-                },
-                "examples": {
-                  "origin_not_allowed": {
-                    "summary": "Origin not allowed",
-                    "value": {
-                      "type": "/docs/errors/origin_not_allowed",
-                      "title": "Origin not allowed",
-                      "status": 403,
-                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
-                      "code": "origin_not_allowed",
-                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
-                    }
-                  },
-                  "address_not_allowed": {
-                    "summary": "Address not allowed",
-                    "value": {
-                      "type": "/docs/errors/address_not_allowed",
-                      "title": "Address not allowed",
-                      "status": 403,
-                      "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
-                      "code": "address_not_allowed",
-                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
-                    }
-                  }
-                }
-              }
-            }
-          },
-          "414": {
-            "$ref": "#/components/responses/UrlTooLong"
-          },
-          "429": {
-            "$ref": "#/components/responses/RateLimited"
-          },
-          "431": {
-            "$ref": "#/components/responses/HeadersTooLarge"
-          },
-          "500": {
-            "$ref": "#/components/responses/Internal"
-          },
-          "503": {
-            "$ref": "#/components/responses/StoreUnavailable"
-          },
-          "504": {
-            "$ref": "#/components/responses/DeadlineExceeded"
-          }
-        }
-      }
-    },
-    "/permissions": {
-      "get": {
-        "operationId": "listPermissions",
-        "tags": [
-          "Access"
-        ],
-        "summary": "Lists the permissions of this service and well-known permissions of other services",
-        "description": "Other names can be granted too.\n\nAny valid key is accepted.",
-        "x-access": "Any valid key is accepted.",
-        "x-callers": [
-          "private",
-          "public",
-          "management",
-          "session"
-        ],
-        "parameters": [
-          {
-            "name": "type",
-            "in": "query",
-            "required": false,
-            "description": "Only permissions that applications of this type may hold.",
-            "schema": {
-              "type": "string",
-              "enum": [
-                "private",
-                "public",
-                "management"
-              ],
-              "examples": [
-                "public"
-              ]
-            }
-          }
-        ],
-        "responses": {
-          "200": {
-            "description": "The listed permissions.",
-            "headers": {
-              "X-Request-Id": {
-                "$ref": "#/components/headers/X-Request-Id"
-              },
-              "RateLimit-Policy": {
-                "$ref": "#/components/headers/RateLimit-Policy"
-              },
-              "RateLimit": {
-                "$ref": "#/components/headers/RateLimit"
-              }
-            },
-            "content": {
-              "application/json": {
-                "schema": {
-                  "$ref": "#/components/schemas/ListPermissionsResult"
-                },
-                "example": {
-                  "data": [
-                    {
-                      "name": "application:read",
-                      "allows": "List applications and read each of them.",
-                      "types": [
-                        "private",
-                        "public",
-                        "management"
-                      ],
-                      "own": true
-                    }
-                  ]
-                }
-              }
-            }
-          },
-          "400": {
-            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
-            "headers": {
-              "X-Request-Id": {
-                "$ref": "#/components/headers/X-Request-Id"
-              }
-            },
-            "content": {
-              "application/problem+json": {
-                "schema": {
-                  "$ref": "#/components/schemas/Problem"
-                },
-                "example": {
-                  "type": "/docs/errors/invalid_request",
-                  "title": "Invalid request",
-                  "status": 400,
-                  "detail": "type: must be one of private, public, management",
-                  "code": "invalid_request",
-                  "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
-                  "errors": {
-                    "type": [
-                      "must be one of private, public, management"
-                    ]
-                  }
-                }
-              }
-            }
-          },
-          "401": {
-            "$ref": "#/components/responses/Unauthenticated"
-          },
-          "403": {
-            "description": "`origin_not_allowed`: The key may not be used from this web origin, or without one. `address_not_allowed`: The key may not be used from this network address.",
-            "headers": {
-              "X-Request-Id": {
-                "$ref": "#/components/headers/X-Request-Id"
-              }
-            },
-            "content": {
-              "application/problem+json": {
-                "schema": {
-                  "$ref": "#/components/schemas/Problem"
-                },
-                "examples": {
-                  "origin_not_allowed": {
-                    "summary": "Origin not allowed",
-                    "value": {
-                      "type": "/docs/errors/origin_not_allowed",
-                      "title": "Origin not allowed",
-                      "status": 403,
-                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
-                      "code": "origin_not_allowed",
-                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
-                    }
-                  },
-                  "address_not_allowed": {
-                    "summary": "Address not allowed",
-                    "value": {
-                      "type": "/docs/errors/address_not_allowed",
-                      "title": "Address not allowed",
-                      "status": 403,
-                      "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
-                      "code": "address_not_allowed",
-                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
-                    }
-                  }
-                }
-              }
-            }
-          },
-          "414": {
-            "$ref": "#/components/responses/UrlTooLong"
-          },
-          "429": {
-            "$ref": "#/components/responses/RateLimited"
-          },
-          "431": {
-            "$ref": "#/components/responses/HeadersTooLarge"
-          },
-          "500": {
-            "$ref": "#/components/responses/Internal"
-          },
-          "503": {
-            "$ref": "#/components/responses/StoreUnavailable"
-          },
-          "504": {
-            "$ref": "#/components/responses/DeadlineExceeded"
-          }
-        }
-      }
-    },
     "/applications": {
       "post": {
         "operationId": "createApplication",
@@ -3419,6 +2567,34 @@ export const openapi = {
               ]
             },
             "example": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
+          },
+          {
+            "name": "size",
+            "in": "query",
+            "required": false,
+            "description": "The page size, 20 by default.",
+            "schema": {
+              "type": "integer",
+              "format": "int32",
+              "minimum": 1,
+              "maximum": 100,
+              "examples": [
+                20
+              ]
+            }
+          },
+          {
+            "name": "start",
+            "in": "query",
+            "required": false,
+            "description": "The cursor to continue from: the `pagination.next` of an earlier response to the same query.",
+            "schema": {
+              "type": "string",
+              "maxLength": 1000,
+              "examples": [
+                "AZjIon8-fB2bWi9ObYwLGo5yGq8"
+              ]
+            }
           }
         ],
         "responses": {
@@ -3452,7 +2628,13 @@ export const openapi = {
                       "last_used_at": "2027-01-02T00:00:00.000Z",
                       "expires_at": "2027-01-02T01:00:00.000Z"
                     }
-                  ]
+                  ],
+                  "pagination": {
+                    "total_items": 3,
+                    "page_size": 2,
+                    "total_pages": 2,
+                    "next": "AZjIon8-fB2bWi9ObYwLGo5yGq8"
+                  }
                 }
               }
             }
@@ -4278,6 +3460,893 @@ export const openapi = {
           },
           "422": {
             "$ref": "#/components/responses/IdempotencyKeyReused"
+          },
+          "429": {
+            "$ref": "#/components/responses/RateLimited"
+          },
+          "431": {
+            "$ref": "#/components/responses/HeadersTooLarge"
+          },
+          "500": {
+            "$ref": "#/components/responses/Internal"
+          },
+          "503": {
+            "$ref": "#/components/responses/StoreUnavailable"
+          },
+          "504": {
+            "$ref": "#/components/responses/DeadlineExceeded"
+          }
+        }
+      }
+    },
+    "/access/check": {
+      "post": {
+        "operationId": "checkAccess",
+        "tags": [
+          "Access"
+        ],
+        "summary": "Checks whether a key has a permission, for a token or without one",
+        "description": "The subject is an application or a session of the caller's tenant: the owner of the key in the body, or the one with the id in the body. A denial is a normal response with `allowed` false, not an error.\n\nRequires the permission `access:check`, which only private applications, management applications, and sessions can hold.",
+        "x-access": "Requires the permission `access:check`, which only private applications, management applications, and sessions can hold.",
+        "x-required-permission": "access:check",
+        "x-callers": [
+          "private",
+          "management",
+          "session"
+        ],
+        "requestBody": {
+          "required": true,
+          "content": {
+            "application/json": {
+              "schema": {
+                "$ref": "#/components/schemas/CheckAccessRequest"
+              },
+              "examples": {
+                "minimal": {
+                  "summary": "As few fields as possible",
+                  "value": {
+                    "key": "lk_ses_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw",
+                    "permission": "token:read"
+                  }
+                },
+                "complete": {
+                  "summary": "As many fields as possible",
+                  "value": {
+                    "key": "lk_ses_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw",
+                    "permission": "token:read",
+                    "token": {
+                      "id": "card-4242",
+                      "container": "/pci/customer-42/"
+                    },
+                    "origin": "https://shop.example.com",
+                    "address": "203.0.113.7"
+                  }
+                }
+              }
+            }
+          }
+        },
+        "responses": {
+          "200": {
+            "description": "The result of a check and its reason.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              },
+              "RateLimit-Policy": {
+                "$ref": "#/components/headers/RateLimit-Policy"
+              },
+              "RateLimit": {
+                "$ref": "#/components/headers/RateLimit"
+              }
+            },
+            "content": {
+              "application/json": {
+                "schema": {
+                  "$ref": "#/components/schemas/CheckAccessResult"
+                },
+                "example": {
+                  "allowed": true,
+                  "transform": "mask",
+                  "decided_by": {
+                    "rule": {
+                      "index": 0,
+                      "id": "fdb5d1a6cc6b184c",
+                      "priority": 1,
+                      "description": "Cards may be read, masked"
+                    }
+                  },
+                  "application_id": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
+                  "session_id": "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f",
+                  "expires_at": "2027-01-01T00:03:00.000Z",
+                  "checked_at": "2027-01-01T00:00:10.000Z",
+                  "depends_on_origin": true,
+                  "depends_on_address": true,
+                  "authorized_by": "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b",
+                  "by_session": {
+                    "allowed": true,
+                    "transform": "mask",
+                    "decided_by": {
+                      "rule": {
+                        "index": 0,
+                        "id": "fdb5d1a6cc6b184c",
+                        "priority": 1,
+                        "description": "Cards may be read, masked"
+                      }
+                    }
+                  },
+                  "by_authorizer": {
+                    "allowed": true,
+                    "transform": "mask",
+                    "decided_by": {
+                      "rule": {
+                        "index": 0,
+                        "id": "fdb5d1a6cc6b184c",
+                        "priority": 1,
+                        "description": "Cards may be read, masked"
+                      }
+                    }
+                  },
+                  "limited_by": "session"
+                }
+              }
+            }
+          },
+          "400": {
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "example": {
+                  "type": "/docs/errors/invalid_request",
+                  "title": "Invalid request",
+                  "status": 400,
+                  "detail": "key: must be the key of an application or session: lk_, then prv, pub, mgt or ses, then _ and 61 letters and digits; or a key imported from another system, of 16 to 200 visible characters",
+                  "code": "invalid_request",
+                  "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                  "errors": {
+                    "key": [
+                      "must be the key of an application or session: lk_, then prv, pub, mgt or ses, then _ and 61 letters and digits; or a key imported from another system, of 16 to 200 visible characters"
+                    ]
+                  }
+                }
+              }
+            }
+          },
+          "401": {
+            "$ref": "#/components/responses/Unauthenticated"
+          },
+          "403": {
+            "description": "`permission_denied`: The permission is missing, the type of key is wrong, the session is not authorized, or the caller grants or administers more than it holds. `origin_not_allowed`: The key may not be used from this web origin, or without one. `address_not_allowed`: The key may not be used from this network address.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "permission_denied": {
+                    "summary": "Permission denied",
+                    "value": {
+                      "type": "/docs/errors/permission_denied",
+                      "title": "Permission denied",
+                      "status": 403,
+                      "detail": "This method requires the permission access:check, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
+                      "code": "permission_denied",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "origin_not_allowed": {
+                    "summary": "Origin not allowed",
+                    "value": {
+                      "type": "/docs/errors/origin_not_allowed",
+                      "title": "Origin not allowed",
+                      "status": 403,
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
+                      "code": "origin_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "address_not_allowed": {
+                    "summary": "Address not allowed",
+                    "value": {
+                      "type": "/docs/errors/address_not_allowed",
+                      "title": "Address not allowed",
+                      "status": 403,
+                      "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
+                      "code": "address_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
+          },
+          "413": {
+            "$ref": "#/components/responses/BodyTooLarge"
+          },
+          "414": {
+            "$ref": "#/components/responses/UrlTooLong"
+          },
+          "415": {
+            "$ref": "#/components/responses/UnsupportedMediaType"
+          },
+          "429": {
+            "$ref": "#/components/responses/RateLimited"
+          },
+          "431": {
+            "$ref": "#/components/responses/HeadersTooLarge"
+          },
+          "500": {
+            "$ref": "#/components/responses/Internal"
+          },
+          "503": {
+            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or unread responses exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              },
+              "Retry-After": {
+                "$ref": "#/components/headers/Retry-After"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "overloaded": {
+                    "summary": "Service overloaded",
+                    "value": {
+                      "type": "/docs/errors/overloaded",
+                      "title": "Service overloaded",
+                      "status": 503,
+                      "detail": "This instance has too many calls or too much data in flight. Nothing was changed. Retry soon.",
+                      "code": "overloaded",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "store_unavailable": {
+                    "summary": "Store unavailable",
+                    "value": {
+                      "type": "/docs/errors/store_unavailable",
+                      "title": "Store unavailable",
+                      "status": 503,
+                      "detail": "The store is unavailable. Retry soon; a change may or may not have been applied.",
+                      "code": "store_unavailable",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
+          },
+          "504": {
+            "$ref": "#/components/responses/DeadlineExceeded"
+          }
+        }
+      }
+    },
+    "/access/check-batch": {
+      "post": {
+        "operationId": "batchCheckAccess",
+        "tags": [
+          "Access"
+        ],
+        "summary": "Makes up to 1,000 checks in one call and returns the results in order",
+        "description": "An invalid check gets the reason `invalid_request` and does not affect the others. Each check counts towards the rate limit of the caller's key. If the limit allows fewer checks, none is made.\n\nRequires the permission `access:check`, which only private applications, management applications, and sessions can hold.",
+        "x-access": "Requires the permission `access:check`, which only private applications, management applications, and sessions can hold.",
+        "x-required-permission": "access:check",
+        "x-callers": [
+          "private",
+          "management",
+          "session"
+        ],
+        "requestBody": {
+          "required": true,
+          "content": {
+            "application/json": {
+              "schema": {
+                "$ref": "#/components/schemas/BatchCheckAccessRequest"
+              },
+              "examples": {
+                "minimal": {
+                  "summary": "As few fields as possible",
+                  "value": {
+                    "checks": [
+                      {
+                        "key": "lk_ses_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw",
+                        "permission": "token:read"
+                      }
+                    ]
+                  }
+                },
+                "complete": {
+                  "summary": "As many fields as possible",
+                  "value": {
+                    "checks": [
+                      {
+                        "key": "lk_ses_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw",
+                        "permission": "token:read",
+                        "token": {
+                          "id": "card-4242",
+                          "container": "/pci/customer-42/"
+                        },
+                        "origin": "https://shop.example.com",
+                        "address": "203.0.113.7"
+                      }
+                    ]
+                  }
+                }
+              }
+            }
+          }
+        },
+        "responses": {
+          "200": {
+            "description": "The results of a batch of checks.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              },
+              "RateLimit-Policy": {
+                "$ref": "#/components/headers/RateLimit-Policy"
+              },
+              "RateLimit": {
+                "$ref": "#/components/headers/RateLimit"
+              }
+            },
+            "content": {
+              "application/json": {
+                "schema": {
+                  "$ref": "#/components/schemas/BatchCheckAccessResult"
+                },
+                "example": {
+                  "results": [
+                    {
+                      "allowed": true,
+                      "transform": "mask",
+                      "decided_by": {
+                        "rule": {
+                          "index": 0,
+                          "id": "fdb5d1a6cc6b184c",
+                          "priority": 1,
+                          "description": "Cards may be read, masked"
+                        }
+                      },
+                      "application_id": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
+                      "session_id": "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f",
+                      "expires_at": "2027-01-01T00:03:00.000Z",
+                      "checked_at": "2027-01-01T00:00:10.000Z",
+                      "depends_on_origin": true,
+                      "depends_on_address": true,
+                      "authorized_by": "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b",
+                      "by_session": {
+                        "allowed": true,
+                        "transform": "mask",
+                        "decided_by": {
+                          "rule": {
+                            "index": 0,
+                            "id": "fdb5d1a6cc6b184c",
+                            "priority": 1,
+                            "description": "Cards may be read, masked"
+                          }
+                        }
+                      },
+                      "by_authorizer": {
+                        "allowed": true,
+                        "transform": "mask",
+                        "decided_by": {
+                          "rule": {
+                            "index": 0,
+                            "id": "fdb5d1a6cc6b184c",
+                            "priority": 1,
+                            "description": "Cards may be read, masked"
+                          }
+                        }
+                      },
+                      "limited_by": "session"
+                    }
+                  ]
+                }
+              }
+            }
+          },
+          "400": {
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "example": {
+                  "type": "/docs/errors/invalid_request",
+                  "title": "Invalid request",
+                  "status": 400,
+                  "detail": "checks: must contain at least 1 item",
+                  "code": "invalid_request",
+                  "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                  "errors": {
+                    "checks": [
+                      "must contain at least 1 item"
+                    ]
+                  }
+                }
+              }
+            }
+          },
+          "401": {
+            "$ref": "#/components/responses/Unauthenticated"
+          },
+          "403": {
+            "description": "`permission_denied`: The permission is missing, the type of key is wrong, the session is not authorized, or the caller grants or administers more than it holds. `origin_not_allowed`: The key may not be used from this web origin, or without one. `address_not_allowed`: The key may not be used from this network address.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "permission_denied": {
+                    "summary": "Permission denied",
+                    "value": {
+                      "type": "/docs/errors/permission_denied",
+                      "title": "Permission denied",
+                      "status": 403,
+                      "detail": "This method requires the permission access:check, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
+                      "code": "permission_denied",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "origin_not_allowed": {
+                    "summary": "Origin not allowed",
+                    "value": {
+                      "type": "/docs/errors/origin_not_allowed",
+                      "title": "Origin not allowed",
+                      "status": 403,
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
+                      "code": "origin_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "address_not_allowed": {
+                    "summary": "Address not allowed",
+                    "value": {
+                      "type": "/docs/errors/address_not_allowed",
+                      "title": "Address not allowed",
+                      "status": 403,
+                      "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
+                      "code": "address_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
+          },
+          "413": {
+            "$ref": "#/components/responses/BodyTooLarge"
+          },
+          "414": {
+            "$ref": "#/components/responses/UrlTooLong"
+          },
+          "415": {
+            "$ref": "#/components/responses/UnsupportedMediaType"
+          },
+          "429": {
+            "$ref": "#/components/responses/RateLimited"
+          },
+          "431": {
+            "$ref": "#/components/responses/HeadersTooLarge"
+          },
+          "500": {
+            "$ref": "#/components/responses/Internal"
+          },
+          "503": {
+            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or unread responses exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              },
+              "Retry-After": {
+                "$ref": "#/components/headers/Retry-After"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "overloaded": {
+                    "summary": "Service overloaded",
+                    "value": {
+                      "type": "/docs/errors/overloaded",
+                      "title": "Service overloaded",
+                      "status": 503,
+                      "detail": "This instance has too many calls or too much data in flight. Nothing was changed. Retry soon.",
+                      "code": "overloaded",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "store_unavailable": {
+                    "summary": "Store unavailable",
+                    "value": {
+                      "type": "/docs/errors/store_unavailable",
+                      "title": "Store unavailable",
+                      "status": 503,
+                      "detail": "The store is unavailable. Retry soon; a change may or may not have been applied.",
+                      "code": "store_unavailable",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
+          },
+          "504": {
+            "$ref": "#/components/responses/DeadlineExceeded"
+          }
+        }
+      }
+    },
+    "/whoami": {
+      "get": {
+        "operationId": "whoAmI",
+        "tags": [
+          "Access"
+        ],
+        "summary": "Returns the owner and the permissions of the caller's own key",
+        "description": "Any valid key can call it, including the key of a session that is not authorized yet.\n\nAny valid key is accepted.",
+        "x-access": "Any valid key is accepted.",
+        "x-callers": [
+          "private",
+          "public",
+          "management",
+          "session"
+        ],
+        "responses": {
+          "200": {
+            "description": "The owner of a key and its permissions.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              },
+              "RateLimit-Policy": {
+                "$ref": "#/components/headers/RateLimit-Policy"
+              },
+              "RateLimit": {
+                "$ref": "#/components/headers/RateLimit"
+              }
+            },
+            "content": {
+              "application/json": {
+                "schema": {
+                  "$ref": "#/components/schemas/WhoAmIResult"
+                },
+                "example": {
+                  "kind": "application",
+                  "application_id": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
+                  "tenant_id": "0198c8a0-11d2-7ab4-8c3f-5e7a9b1d3f60",
+                  "name": "Web shop",
+                  "type": "public",
+                  "authorized": true,
+                  "permissions": [
+                    "token:create"
+                  ],
+                  "rules": [
+                    {
+                      "description": "Cards may be read, masked",
+                      "priority": 1,
+                      "container": "/pci/",
+                      "conditions": [],
+                      "transform": "mask",
+                      "permissions": [
+                        "token:read"
+                      ],
+                      "id": "fdb5d1a6cc6b184c"
+                    }
+                  ],
+                  "expires_at": "2028-01-01T00:00:00.000Z",
+                  "allowed_origins": [
+                    "https://shop.example.com"
+                  ],
+                  "allowed_cidrs": [
+                    "203.0.113.0/24"
+                  ]
+                }
+              }
+            }
+          },
+          "400": {
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "example": {
+                  "type": "/docs/errors/invalid_request",
+                  "title": "Invalid request",
+                  "status": 400,
+                  "detail": "page: is not a parameter of this path",
+                  "code": "invalid_request",
+                  "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                  "errors": {
+                    "page": [
+                      "is not a parameter of this path"
+                    ]
+                  }
+                }
+              }
+            }
+          },
+          "401": {
+            "$ref": "#/components/responses/Unauthenticated"
+          },
+          "403": {
+            "description": "`origin_not_allowed`: The key may not be used from this web origin, or without one. `address_not_allowed`: The key may not be used from this network address.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "origin_not_allowed": {
+                    "summary": "Origin not allowed",
+                    "value": {
+                      "type": "/docs/errors/origin_not_allowed",
+                      "title": "Origin not allowed",
+                      "status": 403,
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
+                      "code": "origin_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "address_not_allowed": {
+                    "summary": "Address not allowed",
+                    "value": {
+                      "type": "/docs/errors/address_not_allowed",
+                      "title": "Address not allowed",
+                      "status": 403,
+                      "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
+                      "code": "address_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
+          },
+          "414": {
+            "$ref": "#/components/responses/UrlTooLong"
+          },
+          "429": {
+            "$ref": "#/components/responses/RateLimited"
+          },
+          "431": {
+            "$ref": "#/components/responses/HeadersTooLarge"
+          },
+          "500": {
+            "$ref": "#/components/responses/Internal"
+          },
+          "503": {
+            "$ref": "#/components/responses/StoreUnavailable"
+          },
+          "504": {
+            "$ref": "#/components/responses/DeadlineExceeded"
+          }
+        }
+      }
+    },
+    "/permissions": {
+      "get": {
+        "operationId": "listPermissions",
+        "tags": [
+          "Access"
+        ],
+        "summary": "Lists the permissions of this service and well-known permissions of other services",
+        "description": "Other names can be granted too.\n\nAny valid key is accepted.",
+        "x-access": "Any valid key is accepted.",
+        "x-callers": [
+          "private",
+          "public",
+          "management",
+          "session"
+        ],
+        "parameters": [
+          {
+            "name": "type",
+            "in": "query",
+            "required": false,
+            "description": "Only permissions that applications of this type may hold.",
+            "schema": {
+              "type": "string",
+              "enum": [
+                "private",
+                "public",
+                "management"
+              ],
+              "examples": [
+                "public"
+              ]
+            }
+          },
+          {
+            "name": "size",
+            "in": "query",
+            "required": false,
+            "description": "The page size, 20 by default.",
+            "schema": {
+              "type": "integer",
+              "format": "int32",
+              "minimum": 1,
+              "maximum": 100,
+              "examples": [
+                20
+              ]
+            }
+          },
+          {
+            "name": "start",
+            "in": "query",
+            "required": false,
+            "description": "The cursor to continue from: the `pagination.next` of an earlier response to the same query.",
+            "schema": {
+              "type": "string",
+              "maxLength": 1000,
+              "examples": [
+                "AZjIon8-fB2bWi9ObYwLGo5yGq8"
+              ]
+            }
+          }
+        ],
+        "responses": {
+          "200": {
+            "description": "The listed permissions.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              },
+              "RateLimit-Policy": {
+                "$ref": "#/components/headers/RateLimit-Policy"
+              },
+              "RateLimit": {
+                "$ref": "#/components/headers/RateLimit"
+              }
+            },
+            "content": {
+              "application/json": {
+                "schema": {
+                  "$ref": "#/components/schemas/ListPermissionsResult"
+                },
+                "example": {
+                  "data": [
+                    {
+                      "name": "application:read",
+                      "allows": "List applications and read each of them.",
+                      "types": [
+                        "private",
+                        "public",
+                        "management"
+                      ],
+                      "own": true
+                    }
+                  ],
+                  "pagination": {
+                    "total_items": 42,
+                    "page_number": 1,
+                    "page_size": 1,
+                    "total_pages": 42,
+                    "next": "AZjIon8-fB2bWi9ObYwLGo5yGq8"
+                  }
+                }
+              }
+            }
+          },
+          "400": {
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "example": {
+                  "type": "/docs/errors/invalid_request",
+                  "title": "Invalid request",
+                  "status": 400,
+                  "detail": "type: must be one of private, public, management",
+                  "code": "invalid_request",
+                  "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                  "errors": {
+                    "type": [
+                      "must be one of private, public, management"
+                    ]
+                  }
+                }
+              }
+            }
+          },
+          "401": {
+            "$ref": "#/components/responses/Unauthenticated"
+          },
+          "403": {
+            "description": "`origin_not_allowed`: The key may not be used from this web origin, or without one. `address_not_allowed`: The key may not be used from this network address.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "origin_not_allowed": {
+                    "summary": "Origin not allowed",
+                    "value": {
+                      "type": "/docs/errors/origin_not_allowed",
+                      "title": "Origin not allowed",
+                      "status": 403,
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
+                      "code": "origin_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "address_not_allowed": {
+                    "summary": "Address not allowed",
+                    "value": {
+                      "type": "/docs/errors/address_not_allowed",
+                      "title": "Address not allowed",
+                      "status": 403,
+                      "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
+                      "code": "address_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
+          },
+          "414": {
+            "$ref": "#/components/responses/UrlTooLong"
           },
           "429": {
             "$ref": "#/components/responses/RateLimited"
@@ -8833,6 +8902,29 @@ export const openapi = {
           }
         }
       },
+      "IdempotencyKeyReused": {
+        "description": "The `Idempotency-Key` was used with a different request.",
+        "headers": {
+          "X-Request-Id": {
+            "$ref": "#/components/headers/X-Request-Id"
+          }
+        },
+        "content": {
+          "application/problem+json": {
+            "schema": {
+              "$ref": "#/components/schemas/Problem"
+            },
+            "example": {
+              "type": "/docs/errors/idempotency_key_reused",
+              "title": "Idempotency key reused",
+              "status": 422,
+              "detail": "This Idempotency-Key was used for a different request. Nothing was changed. Use a new Idempotency-Key for each new request.",
+              "code": "idempotency_key_reused",
+              "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+            }
+          }
+        }
+      },
       "BodyTooLarge": {
         "description": "The body exceeds `BODY_LIMIT`.",
         "headers": {
@@ -9030,29 +9122,6 @@ export const openapi = {
               "status": 503,
               "detail": "The store is unavailable. Retry soon; a change may or may not have been applied.",
               "code": "store_unavailable",
-              "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
-            }
-          }
-        }
-      },
-      "IdempotencyKeyReused": {
-        "description": "The `Idempotency-Key` was used with a different request.",
-        "headers": {
-          "X-Request-Id": {
-            "$ref": "#/components/headers/X-Request-Id"
-          }
-        },
-        "content": {
-          "application/problem+json": {
-            "schema": {
-              "$ref": "#/components/schemas/Problem"
-            },
-            "example": {
-              "type": "/docs/errors/idempotency_key_reused",
-              "title": "Idempotency key reused",
-              "status": 422,
-              "detail": "This Idempotency-Key was used for a different request. Nothing was changed. Use a new Idempotency-Key for each new request.",
-              "code": "idempotency_key_reused",
               "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
             }
           }
@@ -9296,801 +9365,6 @@ export const openapi = {
       }
     },
     "schemas": {
-      "TokenReferenceInput": {
-        "type": "object",
-        "description": "The attributes of a token that rules compare: its id, its container, or both.",
-        "properties": {
-          "id": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": 500,
-            "examples": [
-              "card-4242"
-            ],
-            "description": "The id of the token.\n\nMust be one line of text that is not blank, without control characters."
-          },
-          "container": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": 500,
-            "pattern": "^/?([^/]+/)*[^/]*$",
-            "examples": [
-              "/pci/customer-42/"
-            ],
-            "description": "The container of the token. The slashes at the start and the end are optional.\n\nMust be one line of text that is not blank, without control characters.\n\nMust be a path such as /pci/high/, without empty, . or .. segments."
-          }
-        },
-        "additionalProperties": false
-      },
-      "CheckAccessRequest": {
-        "type": "object",
-        "description": "A check: does this key, application or session have this permission on this token?\n\nExactly one of `key`, `application_id`, `session_id` and `external_id` names the subject.",
-        "properties": {
-          "key": {
-            "type": "string",
-            "pattern": "^[!-~]{16,200}$",
-            "examples": [
-              "lk_ses_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw"
-            ],
-            "description": "The subject: the key of an application or session.\n\nMust be the key of an application or session: lk_, then prv, pub, mgt or ses, then _ and 61 letters and digits; or a key imported from another system, of 16 to 200 visible characters."
-          },
-          "permission": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": 100,
-            "pattern": "^[a-z][a-z0-9_-]*(:[a-z][a-z0-9_-]*){1,2}$",
-            "examples": [
-              "token:read"
-            ],
-            "description": "The permission to check.\n\nMust be two or three lower-case segments separated by colons, for example token:read."
-          },
-          "token": {
-            "$ref": "#/components/schemas/TokenReferenceInput",
-            "description": "The token to check: a vaulted data item, not a credential. Absent if the permission does not concern a token. Rules that are limited to some tokens then grant nothing, except for permissions of this service."
-          },
-          "origin": {
-            "type": "string",
-            "maxLength": 1000,
-            "examples": [
-              "https://shop.example.com"
-            ],
-            "description": "The `Origin` header of the subject's request to you, if it had one. Required if the subject's application has `allowed_origins`."
-          },
-          "address": {
-            "type": "string",
-            "maxLength": 1000,
-            "examples": [
-              "203.0.113.7"
-            ],
-            "description": "The IP address of the client of the subject's request to you, with or without a port, for example `203.0.113.7:4312` or `[2001:db8::7]:443`. Required if the subject's application has `allowed_cidrs`. Another text is then refused, but that of a Unix socket (`unix:…` or `@`) counts as absent."
-          },
-          "application_id": {
-            "type": "string",
-            "format": "uuid",
-            "examples": [
-              "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
-            ],
-            "description": "The subject, instead of a key: the id of an application."
-          },
-          "session_id": {
-            "type": "string",
-            "format": "uuid",
-            "examples": [
-              "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f"
-            ],
-            "description": "The subject, instead of a key: the id of a session."
-          },
-          "external_id": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": 200,
-            "examples": [
-              "svc-4711"
-            ],
-            "description": "The subject, instead of a key: the external id of an application."
-          }
-        },
-        "required": [
-          "permission"
-        ],
-        "additionalProperties": false
-      },
-      "DecidingRule": {
-        "type": "object",
-        "description": "The rule that decided a check.",
-        "properties": {
-          "index": {
-            "type": "integer",
-            "format": "int32",
-            "examples": [
-              0
-            ],
-            "description": "The index of the rule in its list. The first is 0."
-          },
-          "id": {
-            "type": "string",
-            "examples": [
-              "fdb5d1a6cc6b184c"
-            ],
-            "description": "Its id. The same rule has the same id in every list."
-          },
-          "priority": {
-            "type": "integer",
-            "format": "int32",
-            "examples": [
-              1
-            ],
-            "description": "Its priority."
-          },
-          "description": {
-            "type": "string",
-            "examples": [
-              "Cards may be read, masked"
-            ],
-            "description": "Its description, if it has one."
-          }
-        },
-        "required": [
-          "index",
-          "id",
-          "priority"
-        ]
-      },
-      "DecidedBy": {
-        "type": "object",
-        "description": "The grant that decided a check: a rule, or a directly granted permission.",
-        "properties": {
-          "rule": {
-            "$ref": "#/components/schemas/DecidingRule",
-            "description": "The rule, if one decided."
-          },
-          "permission": {
-            "type": "string",
-            "examples": [
-              "token:read"
-            ],
-            "description": "The permission, if it is granted directly and decided."
-          }
-        }
-      },
-      "GrantDecision": {
-        "type": "object",
-        "description": "The decision by the grants of a session or of its authorizer.",
-        "properties": {
-          "allowed": {
-            "type": "boolean",
-            "examples": [
-              true
-            ],
-            "description": "Whether the grants allow it."
-          },
-          "transform": {
-            "type": "string",
-            "examples": [
-              "mask"
-            ],
-            "description": "How much of the token is shown. Absent if denied."
-          },
-          "decided_by": {
-            "$ref": "#/components/schemas/DecidedBy",
-            "description": "The grant that decided. Absent if denied."
-          },
-          "reason": {
-            "type": "string",
-            "x-extensible-enum": [
-              "permission_missing",
-              "no_rule_matches"
-            ],
-            "examples": [
-              "no_rule_matches"
-            ],
-            "description": "The reason for a denial: `permission_missing` or `no_rule_matches`."
-          }
-        },
-        "required": [
-          "allowed"
-        ]
-      },
-      "CheckAccessResult": {
-        "type": "object",
-        "description": "The result of a check and its reason.",
-        "properties": {
-          "allowed": {
-            "type": "boolean",
-            "examples": [
-              true
-            ],
-            "description": "Whether the subject has the permission."
-          },
-          "transform": {
-            "type": "string",
-            "x-extensible-enum": [
-              "redact",
-              "mask",
-              "reveal"
-            ],
-            "examples": [
-              "mask"
-            ],
-            "description": "How much of the token the subject may see: `redact`, `mask` or `reveal`. Absent if denied."
-          },
-          "decided_by": {
-            "$ref": "#/components/schemas/DecidedBy",
-            "description": "The grant that decided. Absent if denied. It belongs to the authorizer if `limited_by` is `authorizer`."
-          },
-          "reason": {
-            "type": "string",
-            "x-extensible-enum": [
-              "unknown_key",
-              "unknown_subject",
-              "expired",
-              "disabled",
-              "origin_not_allowed",
-              "address_not_allowed",
-              "not_authorized",
-              "permission_missing",
-              "no_rule_matches",
-              "invalid_request"
-            ],
-            "examples": [
-              "no_rule_matches"
-            ],
-            "description": "The reason for a denial, as a stable code. `unknown_key`: not a key of this tenant, or one that was replaced or deleted. `unknown_subject`: the tenant has no application or session with this id, or no unexpired application with this external id. `expired`: the subject has expired. `disabled`: its application, or the one that authorized its session, is disabled. Callers without `application:read` get `unknown_key` or `unknown_subject` instead. `origin_not_allowed`, `address_not_allowed`: the key may not be used from there, or the check did not include the origin or address. `not_authorized`: the session is not authorized yet. `permission_missing`: no grant lists the permission. `no_rule_matches`: rules list it, but none matches this token. For a session, the last two can concern its authorizer; see `limited_by`. `invalid_request`: the check is not valid; only in batches and streams."
-          },
-          "detail": {
-            "type": "string",
-            "examples": [
-              "The rules of the private application \"Invoices\" (0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a) that list token:read do not match this token: grant token:read in a rule that matches it, or directly."
-            ],
-            "description": "Explains the denial and how to allow the request, for people."
-          },
-          "application_id": {
-            "type": "string",
-            "format": "uuid",
-            "examples": [
-              "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
-            ],
-            "description": "The application of the subject's key, or the one that opened its session. Absent if the key is unknown."
-          },
-          "session_id": {
-            "type": "string",
-            "format": "uuid",
-            "examples": [
-              "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f"
-            ],
-            "description": "The session of the subject's key, if it belongs to one."
-          },
-          "expires_at": {
-            "type": "string",
-            "format": "date-time",
-            "examples": [
-              "2027-01-01T00:03:00.000Z"
-            ],
-            "description": "When the subject's key expires. Absent if it never does."
-          },
-          "checked_at": {
-            "type": "string",
-            "format": "date-time",
-            "examples": [
-              "2027-01-01T00:00:10.000Z"
-            ],
-            "description": "When the check was made, by the clock of the service."
-          },
-          "depends_on_origin": {
-            "type": "boolean",
-            "examples": [
-              true
-            ],
-            "description": "True if the result is valid for this origin only, because the subject's application has `allowed_origins`. Absent otherwise."
-          },
-          "depends_on_address": {
-            "type": "boolean",
-            "examples": [
-              true
-            ],
-            "description": "True if the result is valid for this address only, because the subject's application has `allowed_cidrs`. Absent otherwise."
-          },
-          "authorized_by": {
-            "type": "string",
-            "format": "uuid",
-            "examples": [
-              "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b"
-            ],
-            "description": "The private application that authorized the session of the subject's key. Absent for other keys. The result depends on the grants of this application."
-          },
-          "by_session": {
-            "$ref": "#/components/schemas/GrantDecision",
-            "description": "The decision by the session's own grants. A session can do no more than its authorizer, so the result is the stricter of the two decisions. Absent for keys of applications."
-          },
-          "by_authorizer": {
-            "$ref": "#/components/schemas/GrantDecision",
-            "description": "The decision by the current grants of its authorizer."
-          },
-          "limited_by": {
-            "type": "string",
-            "x-extensible-enum": [
-              "session",
-              "authorizer"
-            ],
-            "examples": [
-              "session"
-            ],
-            "description": "Whose grants decided: `session`, or `authorizer` if they allow less."
-          }
-        },
-        "required": [
-          "allowed",
-          "checked_at"
-        ]
-      },
-      "CheckAccessRequestInput": {
-        "type": "object",
-        "description": "A check: does this key, application or session have this permission on this token?\n\nExactly one of `key`, `application_id`, `session_id` and `external_id` names the subject.",
-        "properties": {
-          "key": {
-            "type": "string",
-            "pattern": "^[!-~]{16,200}$",
-            "examples": [
-              "lk_ses_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw"
-            ],
-            "description": "The subject: the key of an application or session.\n\nMust be the key of an application or session: lk_, then prv, pub, mgt or ses, then _ and 61 letters and digits; or a key imported from another system, of 16 to 200 visible characters."
-          },
-          "permission": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": 100,
-            "pattern": "^[a-z][a-z0-9_-]*(:[a-z][a-z0-9_-]*){1,2}$",
-            "examples": [
-              "token:read"
-            ],
-            "description": "The permission to check.\n\nMust be two or three lower-case segments separated by colons, for example token:read."
-          },
-          "token": {
-            "$ref": "#/components/schemas/TokenReferenceInput",
-            "description": "The token to check: a vaulted data item, not a credential. Absent if the permission does not concern a token. Rules that are limited to some tokens then grant nothing, except for permissions of this service."
-          },
-          "origin": {
-            "type": "string",
-            "maxLength": 1000,
-            "examples": [
-              "https://shop.example.com"
-            ],
-            "description": "The `Origin` header of the subject's request to you, if it had one. Required if the subject's application has `allowed_origins`."
-          },
-          "address": {
-            "type": "string",
-            "maxLength": 1000,
-            "examples": [
-              "203.0.113.7"
-            ],
-            "description": "The IP address of the client of the subject's request to you, with or without a port, for example `203.0.113.7:4312` or `[2001:db8::7]:443`. Required if the subject's application has `allowed_cidrs`. Another text is then refused, but that of a Unix socket (`unix:…` or `@`) counts as absent."
-          },
-          "application_id": {
-            "type": "string",
-            "format": "uuid",
-            "examples": [
-              "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
-            ],
-            "description": "The subject, instead of a key: the id of an application."
-          },
-          "session_id": {
-            "type": "string",
-            "format": "uuid",
-            "examples": [
-              "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f"
-            ],
-            "description": "The subject, instead of a key: the id of a session."
-          },
-          "external_id": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": 200,
-            "examples": [
-              "svc-4711"
-            ],
-            "description": "The subject, instead of a key: the external id of an application."
-          }
-        },
-        "required": [
-          "permission"
-        ],
-        "additionalProperties": false
-      },
-      "BatchCheckAccessRequest": {
-        "type": "object",
-        "description": "A batch of checks.",
-        "properties": {
-          "checks": {
-            "type": "array",
-            "description": "The checks. Each is made independently.",
-            "minItems": 1,
-            "maxItems": 1000,
-            "items": {
-              "$ref": "#/components/schemas/CheckAccessRequestInput"
-            }
-          }
-        },
-        "required": [
-          "checks"
-        ],
-        "additionalProperties": false
-      },
-      "BatchCheckAccessResult": {
-        "type": "object",
-        "description": "The results of a batch of checks.",
-        "properties": {
-          "results": {
-            "type": "array",
-            "description": "The results, in the order of the checks.",
-            "items": {
-              "$ref": "#/components/schemas/CheckAccessResult"
-            }
-          }
-        },
-        "required": [
-          "results"
-        ]
-      },
-      "AccessRuleCondition": {
-        "type": "object",
-        "description": "A comparison with an attribute of a token.",
-        "properties": {
-          "attribute": {
-            "type": "string",
-            "x-extensible-enum": [
-              "id",
-              "container"
-            ],
-            "examples": [
-              "container"
-            ],
-            "description": "The attribute to compare."
-          },
-          "operator": {
-            "type": "string",
-            "x-extensible-enum": [
-              "starts_with",
-              "equals"
-            ],
-            "examples": [
-              "starts_with"
-            ],
-            "description": "The comparison: `equals` matches the whole value, `starts_with` a prefix."
-          },
-          "value": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": 500,
-            "examples": [
-              "/pci/customer-42/"
-            ],
-            "description": "The value to compare with. A container is a path such as `/pci/high/`, without empty, `.` or `..` segments.\n\nMust be one line of text that is not blank, without control characters."
-          }
-        },
-        "required": [
-          "attribute",
-          "operator",
-          "value"
-        ]
-      },
-      "AccessRule": {
-        "type": "object",
-        "description": "A grant on some tokens: which tokens, which permissions, and how much of the data is shown. A token is a vaulted data item, not a credential.\n\nRules are evaluated in ascending priority. The first rule that matches the token and lists the permission decides.",
-        "properties": {
-          "description": {
-            "type": "string",
-            "maxLength": 500,
-            "examples": [
-              "Cards may be read, masked"
-            ],
-            "description": "A description of the rule, for people.\n\nMust be text without control characters other than new lines and tabs."
-          },
-          "priority": {
-            "type": "integer",
-            "format": "int32",
-            "minimum": 1,
-            "examples": [
-              1
-            ],
-            "description": "The priority of the rule: 1 is evaluated first. Rules of the same priority are evaluated in list order."
-          },
-          "container": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": 500,
-            "pattern": "^/?([^/]+/)*[^/]*$",
-            "examples": [
-              "/pci/"
-            ],
-            "description": "The container of the tokens that the rule covers, including everything below it: `/pci/` covers `/pci/high/` but not `/pcix/`. Required for public and private applications, optional for management applications, refused for sessions.\n\nMust be one line of text that is not blank, without control characters.\n\nMust be a path such as /pci/high/, without empty, . or .. segments."
-          },
-          "conditions": {
-            "type": "array",
-            "description": "Conditions on the token. All must be met. Required for sessions, refused for applications.",
-            "maxItems": 50,
-            "items": {
-              "$ref": "#/components/schemas/AccessRuleCondition"
-            }
-          },
-          "transform": {
-            "type": "string",
-            "x-extensible-enum": [
-              "redact",
-              "mask",
-              "reveal"
-            ],
-            "examples": [
-              "mask"
-            ],
-            "description": "How much of a token is shown. `redact` omits the data. `mask` shows the masked value, or omits the data if there is no mask. `reveal` shows the plain value."
-          },
-          "permissions": {
-            "type": "array",
-            "description": "The permissions that the rule grants.",
-            "minItems": 1,
-            "maxItems": 50,
-            "uniqueItems": true,
-            "items": {
-              "type": "string",
-              "minLength": 1,
-              "maxLength": 100,
-              "pattern": "^[a-z][a-z0-9_-]*(:[a-z][a-z0-9_-]*){1,2}$",
-              "examples": [
-                "token:read"
-              ],
-              "description": "Must be two or three lower-case segments separated by colons, for example token:read."
-            }
-          },
-          "id": {
-            "type": "string",
-            "examples": [
-              "fdb5d1a6cc6b184c"
-            ],
-            "description": "Identifies what the rule grants, in responses. It is a digest of the container, conditions, transform and permissions, so rules that differ only in priority, description or the order of these lists have the same id. Ignored in requests.",
-            "readOnly": true
-          }
-        },
-        "required": [
-          "priority",
-          "conditions",
-          "transform",
-          "permissions",
-          "id"
-        ]
-      },
-      "AuthorizerGrants": {
-        "type": "object",
-        "description": "The grants of a session's authorizer for the session's permissions.",
-        "properties": {
-          "permissions": {
-            "type": "array",
-            "description": "The permissions that are granted directly, on everything.",
-            "items": {
-              "type": "string",
-              "examples": [
-                "token:create"
-              ]
-            }
-          },
-          "rules": {
-            "type": "array",
-            "description": "Its access rules that list permissions of the session.",
-            "items": {
-              "$ref": "#/components/schemas/AccessRule"
-            }
-          },
-          "missing_permissions": {
-            "type": "array",
-            "description": "The permissions of the session that it no longer holds. The session cannot use them.",
-            "items": {
-              "type": "string",
-              "examples": [
-                "token:read"
-              ]
-            }
-          }
-        },
-        "required": [
-          "permissions",
-          "rules",
-          "missing_permissions"
-        ]
-      },
-      "WhoAmIResult": {
-        "type": "object",
-        "description": "The owner of a key and its permissions.",
-        "properties": {
-          "kind": {
-            "type": "string",
-            "x-extensible-enum": [
-              "application",
-              "session"
-            ],
-            "examples": [
-              "application"
-            ],
-            "description": "The owner of the key: an `application` or a `session`."
-          },
-          "application_id": {
-            "type": "string",
-            "format": "uuid",
-            "examples": [
-              "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
-            ],
-            "description": "The application of the key, or the one that opened the session."
-          },
-          "session_id": {
-            "type": "string",
-            "format": "uuid",
-            "examples": [
-              "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f"
-            ],
-            "description": "The session, if the key belongs to one."
-          },
-          "tenant_id": {
-            "type": "string",
-            "format": "uuid",
-            "examples": [
-              "0198c8a0-11d2-7ab4-8c3f-5e7a9b1d3f60"
-            ],
-            "description": "The tenant of the key."
-          },
-          "name": {
-            "type": "string",
-            "examples": [
-              "Web shop"
-            ],
-            "description": "The name of the application."
-          },
-          "type": {
-            "type": "string",
-            "x-extensible-enum": [
-              "private",
-              "public",
-              "management"
-            ],
-            "examples": [
-              "public"
-            ],
-            "description": "The type of the application."
-          },
-          "authorized": {
-            "type": "boolean",
-            "examples": [
-              true
-            ],
-            "description": "Whether the key has access. False for a session that is not authorized yet."
-          },
-          "permissions": {
-            "type": "array",
-            "description": "The permissions that are granted directly, on everything.",
-            "items": {
-              "type": "string",
-              "examples": [
-                "token:create"
-              ]
-            }
-          },
-          "rules": {
-            "type": "array",
-            "description": "The access rules of the key.",
-            "items": {
-              "$ref": "#/components/schemas/AccessRule"
-            }
-          },
-          "expires_at": {
-            "type": "string",
-            "format": "date-time",
-            "examples": [
-              "2028-01-01T00:00:00.000Z"
-            ],
-            "description": "When the key expires. Absent if it never does. A session never outlives its application or its authorizer."
-          },
-          "allowed_origins": {
-            "type": "array",
-            "description": "The web origins from which the key may be used. Empty allows every origin.",
-            "items": {
-              "type": "string",
-              "examples": [
-                "https://shop.example.com"
-              ]
-            }
-          },
-          "allowed_cidrs": {
-            "type": "array",
-            "description": "The networks from which the key may be used, in CIDR notation. Empty allows every network.",
-            "items": {
-              "type": "string",
-              "examples": [
-                "203.0.113.0/24"
-              ]
-            }
-          },
-          "authorized_by": {
-            "type": "string",
-            "format": "uuid",
-            "examples": [
-              "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b"
-            ],
-            "description": "The private application that authorized the session. Absent if none did."
-          },
-          "authorizer": {
-            "$ref": "#/components/schemas/AuthorizerGrants",
-            "description": "The current grants of that application for the session's permissions. The session can do only what both its own grants and these allow. The stricter transform applies."
-          }
-        },
-        "required": [
-          "kind",
-          "application_id",
-          "tenant_id",
-          "name",
-          "type",
-          "authorized",
-          "permissions",
-          "rules",
-          "allowed_origins",
-          "allowed_cidrs"
-        ]
-      },
-      "KnownPermission": {
-        "type": "object",
-        "description": "A listed permission.",
-        "properties": {
-          "name": {
-            "type": "string",
-            "examples": [
-              "application:read"
-            ],
-            "description": "Its name."
-          },
-          "allows": {
-            "type": "string",
-            "examples": [
-              "List applications and read each of them."
-            ],
-            "description": "What it allows."
-          },
-          "types": {
-            "type": "array",
-            "description": "The types of application that may hold it.",
-            "items": {
-              "type": "string",
-              "examples": [
-                "private"
-              ]
-            }
-          },
-          "own": {
-            "type": "boolean",
-            "examples": [
-              true
-            ],
-            "description": "Whether it is a permission of this service, which only a caller that holds it can grant."
-          }
-        },
-        "required": [
-          "name",
-          "allows",
-          "types",
-          "own"
-        ]
-      },
-      "ListPermissionsResult": {
-        "type": "object",
-        "description": "The listed permissions.",
-        "properties": {
-          "data": {
-            "type": "array",
-            "description": "The permissions, those of this service first.",
-            "items": {
-              "$ref": "#/components/schemas/KnownPermission"
-            }
-          }
-        },
-        "required": [
-          "data"
-        ]
-      },
       "AccessRuleConditionInput": {
         "type": "object",
         "description": "A comparison with an attribute of a token.",
@@ -10362,6 +9636,133 @@ export const openapi = {
           "type"
         ],
         "additionalProperties": false
+      },
+      "AccessRuleCondition": {
+        "type": "object",
+        "description": "A comparison with an attribute of a token.",
+        "properties": {
+          "attribute": {
+            "type": "string",
+            "x-extensible-enum": [
+              "id",
+              "container"
+            ],
+            "examples": [
+              "container"
+            ],
+            "description": "The attribute to compare."
+          },
+          "operator": {
+            "type": "string",
+            "x-extensible-enum": [
+              "starts_with",
+              "equals"
+            ],
+            "examples": [
+              "starts_with"
+            ],
+            "description": "The comparison: `equals` matches the whole value, `starts_with` a prefix."
+          },
+          "value": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 500,
+            "examples": [
+              "/pci/customer-42/"
+            ],
+            "description": "The value to compare with. A container is a path such as `/pci/high/`, without empty, `.` or `..` segments.\n\nMust be one line of text that is not blank, without control characters."
+          }
+        },
+        "required": [
+          "attribute",
+          "operator",
+          "value"
+        ]
+      },
+      "AccessRule": {
+        "type": "object",
+        "description": "A grant on some tokens: which tokens, which permissions, and how much of the data is shown. A token is a vaulted data item, not a credential.\n\nRules are evaluated in ascending priority. The first rule that matches the token and lists the permission decides.",
+        "properties": {
+          "description": {
+            "type": "string",
+            "maxLength": 500,
+            "examples": [
+              "Cards may be read, masked"
+            ],
+            "description": "A description of the rule, for people.\n\nMust be text without control characters other than new lines and tabs."
+          },
+          "priority": {
+            "type": "integer",
+            "format": "int32",
+            "minimum": 1,
+            "examples": [
+              1
+            ],
+            "description": "The priority of the rule: 1 is evaluated first. Rules of the same priority are evaluated in list order."
+          },
+          "container": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 500,
+            "pattern": "^/?([^/]+/)*[^/]*$",
+            "examples": [
+              "/pci/"
+            ],
+            "description": "The container of the tokens that the rule covers, including everything below it: `/pci/` covers `/pci/high/` but not `/pcix/`. Required for public and private applications, optional for management applications, refused for sessions.\n\nMust be one line of text that is not blank, without control characters.\n\nMust be a path such as /pci/high/, without empty, . or .. segments."
+          },
+          "conditions": {
+            "type": "array",
+            "description": "Conditions on the token. All must be met. Required for sessions, refused for applications.",
+            "maxItems": 50,
+            "items": {
+              "$ref": "#/components/schemas/AccessRuleCondition"
+            }
+          },
+          "transform": {
+            "type": "string",
+            "x-extensible-enum": [
+              "redact",
+              "mask",
+              "reveal"
+            ],
+            "examples": [
+              "mask"
+            ],
+            "description": "How much of a token is shown. `redact` omits the data. `mask` shows the masked value, or omits the data if there is no mask. `reveal` shows the plain value."
+          },
+          "permissions": {
+            "type": "array",
+            "description": "The permissions that the rule grants.",
+            "minItems": 1,
+            "maxItems": 50,
+            "uniqueItems": true,
+            "items": {
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 100,
+              "pattern": "^[a-z][a-z0-9_-]*(:[a-z][a-z0-9_-]*){1,2}$",
+              "examples": [
+                "token:read"
+              ],
+              "description": "Must be two or three lower-case segments separated by colons, for example token:read."
+            }
+          },
+          "id": {
+            "type": "string",
+            "examples": [
+              "fdb5d1a6cc6b184c"
+            ],
+            "description": "Identifies what the rule grants, in responses. It is a digest of the container, conditions, transform and permissions, so rules that differ only in priority, description or the order of these lists have the same id. Ignored in requests.",
+            "readOnly": true
+          }
+        },
+        "required": [
+          "priority",
+          "conditions",
+          "transform",
+          "permissions",
+          "id"
+        ]
       },
       "Application": {
         "type": "object",
@@ -11200,14 +10601,692 @@ export const openapi = {
         "properties": {
           "data": {
             "type": "array",
-            "description": "The valid keys, newest first.",
+            "description": "The valid keys of this page, newest first.",
             "items": {
               "$ref": "#/components/schemas/ApplicationKey"
+            }
+          },
+          "pagination": {
+            "$ref": "#/components/schemas/Pagination",
+            "description": "The position of this page in the list. The first page has the total."
+          }
+        },
+        "required": [
+          "data",
+          "pagination"
+        ]
+      },
+      "TokenReferenceInput": {
+        "type": "object",
+        "description": "The attributes of a token that rules compare: its id, its container, or both.",
+        "properties": {
+          "id": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 500,
+            "examples": [
+              "card-4242"
+            ],
+            "description": "The id of the token.\n\nMust be one line of text that is not blank, without control characters."
+          },
+          "container": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 500,
+            "pattern": "^/?([^/]+/)*[^/]*$",
+            "examples": [
+              "/pci/customer-42/"
+            ],
+            "description": "The container of the token. The slashes at the start and the end are optional.\n\nMust be one line of text that is not blank, without control characters.\n\nMust be a path such as /pci/high/, without empty, . or .. segments."
+          }
+        },
+        "additionalProperties": false
+      },
+      "CheckAccessRequest": {
+        "type": "object",
+        "description": "A check: does this key, application or session have this permission on this token?\n\nExactly one of `key`, `application_id`, `session_id` and `external_id` names the subject.",
+        "properties": {
+          "key": {
+            "type": "string",
+            "pattern": "^[!-~]{16,200}$",
+            "examples": [
+              "lk_ses_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw"
+            ],
+            "description": "The subject: the key of an application or session.\n\nMust be the key of an application or session: lk_, then prv, pub, mgt or ses, then _ and 61 letters and digits; or a key imported from another system, of 16 to 200 visible characters."
+          },
+          "permission": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 100,
+            "pattern": "^[a-z][a-z0-9_-]*(:[a-z][a-z0-9_-]*){1,2}$",
+            "examples": [
+              "token:read"
+            ],
+            "description": "The permission to check.\n\nMust be two or three lower-case segments separated by colons, for example token:read."
+          },
+          "token": {
+            "$ref": "#/components/schemas/TokenReferenceInput",
+            "description": "The token to check: a vaulted data item, not a credential. Absent if the permission does not concern a token. Rules that are limited to some tokens then grant nothing, except for permissions of this service."
+          },
+          "origin": {
+            "type": "string",
+            "maxLength": 1000,
+            "examples": [
+              "https://shop.example.com"
+            ],
+            "description": "The `Origin` header of the subject's request to you, if it had one. Required if the subject's application has `allowed_origins`."
+          },
+          "address": {
+            "type": "string",
+            "maxLength": 1000,
+            "examples": [
+              "203.0.113.7"
+            ],
+            "description": "The IP address of the client of the subject's request to you, with or without a port, for example `203.0.113.7:4312` or `[2001:db8::7]:443`. Required if the subject's application has `allowed_cidrs`. Another text is then refused, but that of a Unix socket (`unix:…` or `@`) counts as absent."
+          },
+          "application_id": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
+            ],
+            "description": "The subject, instead of a key: the id of an application."
+          },
+          "session_id": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f"
+            ],
+            "description": "The subject, instead of a key: the id of a session."
+          },
+          "external_id": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 200,
+            "examples": [
+              "svc-4711"
+            ],
+            "description": "The subject, instead of a key: the external id of an application."
+          }
+        },
+        "required": [
+          "permission"
+        ],
+        "additionalProperties": false
+      },
+      "DecidingRule": {
+        "type": "object",
+        "description": "The rule that decided a check.",
+        "properties": {
+          "index": {
+            "type": "integer",
+            "format": "int32",
+            "examples": [
+              0
+            ],
+            "description": "The index of the rule in its list. The first is 0."
+          },
+          "id": {
+            "type": "string",
+            "examples": [
+              "fdb5d1a6cc6b184c"
+            ],
+            "description": "Its id. The same rule has the same id in every list."
+          },
+          "priority": {
+            "type": "integer",
+            "format": "int32",
+            "examples": [
+              1
+            ],
+            "description": "Its priority."
+          },
+          "description": {
+            "type": "string",
+            "examples": [
+              "Cards may be read, masked"
+            ],
+            "description": "Its description, if it has one."
+          }
+        },
+        "required": [
+          "index",
+          "id",
+          "priority"
+        ]
+      },
+      "DecidedBy": {
+        "type": "object",
+        "description": "The grant that decided a check: a rule, or a directly granted permission.",
+        "properties": {
+          "rule": {
+            "$ref": "#/components/schemas/DecidingRule",
+            "description": "The rule, if one decided."
+          },
+          "permission": {
+            "type": "string",
+            "examples": [
+              "token:read"
+            ],
+            "description": "The permission, if it is granted directly and decided."
+          }
+        }
+      },
+      "GrantDecision": {
+        "type": "object",
+        "description": "The decision by the grants of a session or of its authorizer.",
+        "properties": {
+          "allowed": {
+            "type": "boolean",
+            "examples": [
+              true
+            ],
+            "description": "Whether the grants allow it."
+          },
+          "transform": {
+            "type": "string",
+            "examples": [
+              "mask"
+            ],
+            "description": "How much of the token is shown. Absent if denied."
+          },
+          "decided_by": {
+            "$ref": "#/components/schemas/DecidedBy",
+            "description": "The grant that decided. Absent if denied."
+          },
+          "reason": {
+            "type": "string",
+            "x-extensible-enum": [
+              "permission_missing",
+              "no_rule_matches"
+            ],
+            "examples": [
+              "no_rule_matches"
+            ],
+            "description": "The reason for a denial: `permission_missing` or `no_rule_matches`."
+          }
+        },
+        "required": [
+          "allowed"
+        ]
+      },
+      "CheckAccessResult": {
+        "type": "object",
+        "description": "The result of a check and its reason.",
+        "properties": {
+          "allowed": {
+            "type": "boolean",
+            "examples": [
+              true
+            ],
+            "description": "Whether the subject has the permission."
+          },
+          "transform": {
+            "type": "string",
+            "x-extensible-enum": [
+              "redact",
+              "mask",
+              "reveal"
+            ],
+            "examples": [
+              "mask"
+            ],
+            "description": "How much of the token the subject may see: `redact`, `mask` or `reveal`. Absent if denied."
+          },
+          "decided_by": {
+            "$ref": "#/components/schemas/DecidedBy",
+            "description": "The grant that decided. Absent if denied. It belongs to the authorizer if `limited_by` is `authorizer`."
+          },
+          "reason": {
+            "type": "string",
+            "x-extensible-enum": [
+              "unknown_key",
+              "unknown_subject",
+              "expired",
+              "disabled",
+              "origin_not_allowed",
+              "address_not_allowed",
+              "not_authorized",
+              "permission_missing",
+              "no_rule_matches",
+              "invalid_request"
+            ],
+            "examples": [
+              "no_rule_matches"
+            ],
+            "description": "The reason for a denial, as a stable code. `unknown_key`: not a key of this tenant, or one that was replaced or deleted. `unknown_subject`: the tenant has no application or session with this id, or no unexpired application with this external id. `expired`: the subject has expired. `disabled`: its application, or the one that authorized its session, is disabled. Callers without `application:read` get `unknown_key` or `unknown_subject` instead. `origin_not_allowed`, `address_not_allowed`: the key may not be used from there, or the check did not include the origin or address. `not_authorized`: the session is not authorized yet. `permission_missing`: no grant lists the permission. `no_rule_matches`: rules list it, but none matches this token. For a session, the last two can concern its authorizer; see `limited_by`. `invalid_request`: the check is not valid; only in batches and streams."
+          },
+          "detail": {
+            "type": "string",
+            "examples": [
+              "The rules of the private application \"Invoices\" (0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a) that list token:read do not match this token: grant token:read in a rule that matches it, or directly."
+            ],
+            "description": "Explains the denial and how to allow the request, for people."
+          },
+          "application_id": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
+            ],
+            "description": "The application of the subject's key, or the one that opened its session. Absent if the key is unknown."
+          },
+          "session_id": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f"
+            ],
+            "description": "The session of the subject's key, if it belongs to one."
+          },
+          "expires_at": {
+            "type": "string",
+            "format": "date-time",
+            "examples": [
+              "2027-01-01T00:03:00.000Z"
+            ],
+            "description": "When the subject's key expires. Absent if it never does."
+          },
+          "checked_at": {
+            "type": "string",
+            "format": "date-time",
+            "examples": [
+              "2027-01-01T00:00:10.000Z"
+            ],
+            "description": "When the check was made, by the clock of the service."
+          },
+          "depends_on_origin": {
+            "type": "boolean",
+            "examples": [
+              true
+            ],
+            "description": "True if the result is valid for this origin only, because the subject's application has `allowed_origins`. Absent otherwise."
+          },
+          "depends_on_address": {
+            "type": "boolean",
+            "examples": [
+              true
+            ],
+            "description": "True if the result is valid for this address only, because the subject's application has `allowed_cidrs`. Absent otherwise."
+          },
+          "authorized_by": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b"
+            ],
+            "description": "The private application that authorized the session of the subject's key. Absent for other keys. The result depends on the grants of this application."
+          },
+          "by_session": {
+            "$ref": "#/components/schemas/GrantDecision",
+            "description": "The decision by the session's own grants. A session can do no more than its authorizer, so the result is the stricter of the two decisions. Absent for keys of applications."
+          },
+          "by_authorizer": {
+            "$ref": "#/components/schemas/GrantDecision",
+            "description": "The decision by the current grants of its authorizer."
+          },
+          "limited_by": {
+            "type": "string",
+            "x-extensible-enum": [
+              "session",
+              "authorizer"
+            ],
+            "examples": [
+              "session"
+            ],
+            "description": "Whose grants decided: `session`, or `authorizer` if they allow less."
+          }
+        },
+        "required": [
+          "allowed",
+          "checked_at"
+        ]
+      },
+      "CheckAccessRequestInput": {
+        "type": "object",
+        "description": "A check: does this key, application or session have this permission on this token?\n\nExactly one of `key`, `application_id`, `session_id` and `external_id` names the subject.",
+        "properties": {
+          "key": {
+            "type": "string",
+            "pattern": "^[!-~]{16,200}$",
+            "examples": [
+              "lk_ses_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw"
+            ],
+            "description": "The subject: the key of an application or session.\n\nMust be the key of an application or session: lk_, then prv, pub, mgt or ses, then _ and 61 letters and digits; or a key imported from another system, of 16 to 200 visible characters."
+          },
+          "permission": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 100,
+            "pattern": "^[a-z][a-z0-9_-]*(:[a-z][a-z0-9_-]*){1,2}$",
+            "examples": [
+              "token:read"
+            ],
+            "description": "The permission to check.\n\nMust be two or three lower-case segments separated by colons, for example token:read."
+          },
+          "token": {
+            "$ref": "#/components/schemas/TokenReferenceInput",
+            "description": "The token to check: a vaulted data item, not a credential. Absent if the permission does not concern a token. Rules that are limited to some tokens then grant nothing, except for permissions of this service."
+          },
+          "origin": {
+            "type": "string",
+            "maxLength": 1000,
+            "examples": [
+              "https://shop.example.com"
+            ],
+            "description": "The `Origin` header of the subject's request to you, if it had one. Required if the subject's application has `allowed_origins`."
+          },
+          "address": {
+            "type": "string",
+            "maxLength": 1000,
+            "examples": [
+              "203.0.113.7"
+            ],
+            "description": "The IP address of the client of the subject's request to you, with or without a port, for example `203.0.113.7:4312` or `[2001:db8::7]:443`. Required if the subject's application has `allowed_cidrs`. Another text is then refused, but that of a Unix socket (`unix:…` or `@`) counts as absent."
+          },
+          "application_id": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
+            ],
+            "description": "The subject, instead of a key: the id of an application."
+          },
+          "session_id": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f"
+            ],
+            "description": "The subject, instead of a key: the id of a session."
+          },
+          "external_id": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 200,
+            "examples": [
+              "svc-4711"
+            ],
+            "description": "The subject, instead of a key: the external id of an application."
+          }
+        },
+        "required": [
+          "permission"
+        ],
+        "additionalProperties": false
+      },
+      "BatchCheckAccessRequest": {
+        "type": "object",
+        "description": "A batch of checks.",
+        "properties": {
+          "checks": {
+            "type": "array",
+            "description": "The checks. Each is made independently.",
+            "minItems": 1,
+            "maxItems": 1000,
+            "items": {
+              "$ref": "#/components/schemas/CheckAccessRequestInput"
             }
           }
         },
         "required": [
-          "data"
+          "checks"
+        ],
+        "additionalProperties": false
+      },
+      "BatchCheckAccessResult": {
+        "type": "object",
+        "description": "The results of a batch of checks.",
+        "properties": {
+          "results": {
+            "type": "array",
+            "description": "The results, in the order of the checks.",
+            "items": {
+              "$ref": "#/components/schemas/CheckAccessResult"
+            }
+          }
+        },
+        "required": [
+          "results"
+        ]
+      },
+      "AuthorizerGrants": {
+        "type": "object",
+        "description": "The grants of a session's authorizer for the session's permissions.",
+        "properties": {
+          "permissions": {
+            "type": "array",
+            "description": "The permissions that are granted directly, on everything.",
+            "items": {
+              "type": "string",
+              "examples": [
+                "token:create"
+              ]
+            }
+          },
+          "rules": {
+            "type": "array",
+            "description": "Its access rules that list permissions of the session.",
+            "items": {
+              "$ref": "#/components/schemas/AccessRule"
+            }
+          },
+          "missing_permissions": {
+            "type": "array",
+            "description": "The permissions of the session that it no longer holds. The session cannot use them.",
+            "items": {
+              "type": "string",
+              "examples": [
+                "token:read"
+              ]
+            }
+          }
+        },
+        "required": [
+          "permissions",
+          "rules",
+          "missing_permissions"
+        ]
+      },
+      "WhoAmIResult": {
+        "type": "object",
+        "description": "The owner of a key and its permissions.",
+        "properties": {
+          "kind": {
+            "type": "string",
+            "x-extensible-enum": [
+              "application",
+              "session"
+            ],
+            "examples": [
+              "application"
+            ],
+            "description": "The owner of the key: an `application` or a `session`."
+          },
+          "application_id": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
+            ],
+            "description": "The application of the key, or the one that opened the session."
+          },
+          "session_id": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f"
+            ],
+            "description": "The session, if the key belongs to one."
+          },
+          "tenant_id": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a0-11d2-7ab4-8c3f-5e7a9b1d3f60"
+            ],
+            "description": "The tenant of the key."
+          },
+          "name": {
+            "type": "string",
+            "examples": [
+              "Web shop"
+            ],
+            "description": "The name of the application."
+          },
+          "type": {
+            "type": "string",
+            "x-extensible-enum": [
+              "private",
+              "public",
+              "management"
+            ],
+            "examples": [
+              "public"
+            ],
+            "description": "The type of the application."
+          },
+          "authorized": {
+            "type": "boolean",
+            "examples": [
+              true
+            ],
+            "description": "Whether the key has access. False for a session that is not authorized yet."
+          },
+          "permissions": {
+            "type": "array",
+            "description": "The permissions that are granted directly, on everything.",
+            "items": {
+              "type": "string",
+              "examples": [
+                "token:create"
+              ]
+            }
+          },
+          "rules": {
+            "type": "array",
+            "description": "The access rules of the key.",
+            "items": {
+              "$ref": "#/components/schemas/AccessRule"
+            }
+          },
+          "expires_at": {
+            "type": "string",
+            "format": "date-time",
+            "examples": [
+              "2028-01-01T00:00:00.000Z"
+            ],
+            "description": "When the key expires. Absent if it never does. A session never outlives its application or its authorizer."
+          },
+          "allowed_origins": {
+            "type": "array",
+            "description": "The web origins from which the key may be used. Empty allows every origin.",
+            "items": {
+              "type": "string",
+              "examples": [
+                "https://shop.example.com"
+              ]
+            }
+          },
+          "allowed_cidrs": {
+            "type": "array",
+            "description": "The networks from which the key may be used, in CIDR notation. Empty allows every network.",
+            "items": {
+              "type": "string",
+              "examples": [
+                "203.0.113.0/24"
+              ]
+            }
+          },
+          "authorized_by": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b"
+            ],
+            "description": "The private application that authorized the session. Absent if none did."
+          },
+          "authorizer": {
+            "$ref": "#/components/schemas/AuthorizerGrants",
+            "description": "The current grants of that application for the session's permissions. The session can do only what both its own grants and these allow. The stricter transform applies."
+          }
+        },
+        "required": [
+          "kind",
+          "application_id",
+          "tenant_id",
+          "name",
+          "type",
+          "authorized",
+          "permissions",
+          "rules",
+          "allowed_origins",
+          "allowed_cidrs"
+        ]
+      },
+      "KnownPermission": {
+        "type": "object",
+        "description": "A listed permission.",
+        "properties": {
+          "name": {
+            "type": "string",
+            "examples": [
+              "application:read"
+            ],
+            "description": "Its name."
+          },
+          "allows": {
+            "type": "string",
+            "examples": [
+              "List applications and read each of them."
+            ],
+            "description": "What it allows."
+          },
+          "types": {
+            "type": "array",
+            "description": "The types of application that may hold it.",
+            "items": {
+              "type": "string",
+              "examples": [
+                "private"
+              ]
+            }
+          },
+          "own": {
+            "type": "boolean",
+            "examples": [
+              true
+            ],
+            "description": "Whether it is a permission of this service, which only a caller that holds it can grant."
+          }
+        },
+        "required": [
+          "name",
+          "allows",
+          "types",
+          "own"
+        ]
+      },
+      "ListPermissionsResult": {
+        "type": "object",
+        "description": "The listed permissions.",
+        "properties": {
+          "data": {
+            "type": "array",
+            "description": "The permissions of this page, those of this service first.",
+            "items": {
+              "$ref": "#/components/schemas/KnownPermission"
+            }
+          },
+          "pagination": {
+            "$ref": "#/components/schemas/Pagination",
+            "description": "The position of this page in the list. The first page has the total."
+          }
+        },
+        "required": [
+          "data",
+          "pagination"
         ]
       },
       "EntityPropertiesInput": {

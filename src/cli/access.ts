@@ -14,7 +14,7 @@ import { type NameOf, nameDetail, readNames } from "./apps/find-application.js";
 import { type ClientFlags, withClient } from "./client.js";
 import { exitCodes } from "./errors.js";
 import { formatRules } from "./grants.js";
-import { showList } from "./list.js";
+import { maxPageSize, readPages, showList } from "./list.js";
 import { addExample, choice, fileOption, withConnection, withListAction } from "./options.js";
 import { type Display, formatTime } from "./output.js";
 import { readSecret } from "./prompt.js";
@@ -134,7 +134,9 @@ function formatGrant({ decidedBy }: Pick<GrantDecision, "decidedBy">): string | 
 async function listPermissions(flags: ClientFlags & { readonly type?: string }): Promise<void> {
   const { type } = flags;
   await withClient(flags, async ({ client, call, output }) => {
-    const known = await client.access.listPermissions(type ? { type } : {}, call);
+    const known = await readPages({ limit: maxPageSize, all: true }, (page) =>
+      client.access.listPermissions({ ...page, ...(type && { type }) }, call),
+    );
     showList(output, ListPermissionsResponseSchema, known, {
       noun: "permission",
       format: formatPermissions,

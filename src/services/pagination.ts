@@ -53,7 +53,10 @@ export interface Cursors {
 const refusal = "is not a cursor of this list: pass the pagination.next of an earlier response";
 
 /** Creates the encryption of a list's cursors. */
-export function sealCursors(createSealer: CursorSealerFactory, list: CursorList | "events") {
+export function sealCursors(
+  createSealer: CursorSealerFactory,
+  list: CursorList | "events" | ShortList,
+) {
   return createSealer({
     purpose: `cursor of ${list}`,
     field: "start",
@@ -95,4 +98,50 @@ function parsePosition(
     case "text":
       return { after, value };
   }
+}
+
+/** Lists that are read as a whole. */
+type ShortList = "keys" | "permissions";
+
+interface ShortListRequest {
+  readonly size?: number | undefined;
+  readonly start?: string | undefined;
+}
+
+/** How a list is ordered. */
+interface ShortListOrder<Item> {
+  idOf(item: Item): string;
+  /** Whether an item comes after one with this id that is no longer in the list. */
+  isAfter(item: Item, id: string): boolean;
+}
+
+/** Creates the pages of a list that is read as a whole. */
+export function createShortPages<Base>(
+  createSealer: CursorSealerFactory,
+  list: ShortList,
+  { idOf, isAfter }: ShortListOrder<Base>,
+) {
+  const cursors = sealCursors(createSealer, list);
+
+  function itemsAfter<Item extends Base>(items: readonly Item[], after: string): readonly Item[] {
+    const index = items.findIndex((item) => idOf(item) === after);
+    return index < 0 ? items.filter((item) => isAfter(item, after)) : items.slice(index + 1);
+  }
+
+  return <Item extends Base>(
+    tenantId: string,
+    items: readonly Item[],
+    { size = defaultPageSize, start }: ShortListRequest,
+  ) => {
+    const after = start === undefined ? undefined : cursors.open(tenantId, start);
+    const rest = after === undefined ? items : itemsAfter(items, after);
+    const page = rest.slice(0, size);
+    const last = page.at(-1);
+    const pagination = {
+      pageSize: size,
+      ...(after === undefined && describeTotal(items.length, size)),
+      ...(last && rest.length > size && { next: cursors.seal(tenantId, idOf(last)) }),
+    };
+    return { page, pagination };
+  };
 }

@@ -15,7 +15,7 @@ import { escapeUnprintable } from "../../lib/terminal.js";
 import { replaceProfileCommand } from "../call-errors.js";
 import { type ClientContext, type ClientFlags, withClient } from "../client.js";
 import { CommandError, fileReason, latchkey } from "../errors.js";
-import { showList } from "../list.js";
+import { maxPageSize, readPages, showList } from "../list.js";
 import { durationParser, parseId } from "../option-values.js";
 import { addExample, clearOption, fileOption, withConnection, yesOption } from "../options.js";
 import { formatExactDuration, formatRelativeTime, type Output } from "../output.js";
@@ -187,7 +187,9 @@ async function listKeys(reference: string, flags: ClientFlags): Promise<void> {
   await withClient(flags, async (context) => {
     const { client, call, output } = context;
     const id = await findApplicationId(context, reference);
-    const keys = await client.applications.listApplicationKeys({ id }, call);
+    const keys = await readPages({ limit: maxPageSize, all: true }, (page) =>
+      client.applications.listApplicationKeys({ id, ...page }, call),
+    );
     showList(output, ListApplicationKeysResponseSchema, keys, {
       noun: "key",
       format: (rows, display) => formatTable(keyColumns, rows, display),

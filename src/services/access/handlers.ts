@@ -4,7 +4,6 @@ import {
   type AccessService,
   type AuthorizerGrantsSchema,
   type CheckAccessRequest,
-  type KnownPermissionSchema,
   type StreamCheckAccessRequest,
   StreamCheckAccessRequestSchema,
 } from "../../../gen/latchkey/v1/access_service_pb.js";
@@ -18,6 +17,7 @@ import { createPace } from "../../lib/event-loop.js";
 import type { Store } from "../../store/port/store.js";
 import { toTimestamp } from "../../validation/time.js";
 import { validateMessage } from "../../validation/validate.js";
+import { createShortPages } from "../pagination.js";
 import { type RateLimits, throwIfRefused } from "../rate-limits/rate-limits.js";
 import { showGrants } from "../rules.js";
 import { createOpenStream, createResumeTokens } from "../streams.js";
@@ -46,6 +46,10 @@ export function createAccessHandlers({
 }: AccessHandlerOptions): ServiceImpl<typeof AccessService> {
   const runBatch = createRunBatch({ checks, rateLimits });
   const resumeTokens = createResumeTokens(createSealer, "credentials");
+  const pageOf = createShortPages<{ readonly name: string }>(createSealer, "permissions", {
+    idOf: ({ name }) => name,
+    isAfter: ({ name }, after) => knownNames.indexOf(name) > knownNames.indexOf(after),
+  });
   const stream = createOpenStream(stopping);
   const window = createConcurrencyWindow(streamWindow);
 
@@ -102,7 +106,12 @@ export function createAccessHandlers({
       };
     },
 
-    listPermissions: ({ type }) => ({ data: listPermissions(type as ApplicationType | undefined) }),
+    listPermissions(request, context) {
+      const { tenantId } = callerOf(context).application;
+      const known = listPermissions(request.type as ApplicationType | undefined);
+      const { page, pagination } = pageOf(tenantId, known, request);
+      return { data: page, pagination };
+    },
 
     watchCredentials(request, context) {
       const call = callOf(context);
@@ -138,11 +147,12 @@ function boundaryOf({
   };
 }
 
+const knownPermissions = [...ownPermissions, ...otherPermissions];
+const knownNames = knownPermissions.map(({ name }) => name);
+
 /** All known permissions, or those that an application type may hold. */
-function listPermissions(
-  type: ApplicationType | undefined,
-): MessageInitShape<typeof KnownPermissionSchema>[] {
-  return [...ownPermissions, ...otherPermissions]
+function listPermissions(type: ApplicationType | undefined) {
+  return knownPermissions
     .filter(({ name }) => type === undefined || mayHold(type, name))
     .map(({ name, allows }) => ({
       name,

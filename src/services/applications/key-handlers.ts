@@ -13,6 +13,7 @@ import {
   type NewKey,
 } from "../../store/port/records.js";
 import { readDuration, toTimestamp } from "../../validation/time.js";
+import { createShortPages } from "../pagination.js";
 import { toApplication } from "./messages.js";
 import { findApplication } from "./read-handlers.js";
 import type { ApplicationHandlers, UpdateHandlerOptions } from "./update-application.js";
@@ -23,11 +24,16 @@ export function createKeyHandlers({
   keyring,
   updateApplication,
   clock,
+  createSealer,
 }: UpdateHandlerOptions): Pick<
   ApplicationHandlers,
   "regenerateApplicationKey" | "listApplicationKeys" | "deleteApplicationKey"
 > {
   const { applications } = store;
+  const pageOf = createShortPages<KeyRecord>(createSealer, "keys", {
+    idOf: ({ id }) => id,
+    isAfter: ({ id }, after) => id < after,
+  });
   return {
     async regenerateApplicationKey(request, context) {
       const { gracePeriod } = request;
@@ -55,9 +61,8 @@ export function createKeyHandlers({
     async listApplicationKeys(request, context) {
       const record = await findApplication(applications, context, request);
       const keys = validKeys(record.keys, await store.now());
-      return {
-        data: keys.map(toKeyMessage),
-      };
+      const { page, pagination } = pageOf(record.tenantId, keys, request);
+      return { data: page.map(toKeyMessage), pagination };
     },
 
     async deleteApplicationKey(request, context) {

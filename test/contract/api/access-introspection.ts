@@ -132,6 +132,40 @@ export function describeIntrospection(subject: ApiSubject): void {
       expect(data.map(({ name }) => name)).toEqual(names);
     });
 
+    it("returns pages by cursor, with the total on the first", async () => {
+      const { root } = await createTenant();
+      const names: string[] = [];
+      const total = allPermissions.length;
+      let start: string | undefined;
+      do {
+        const request = { size: 3, ...(start !== undefined && { start }) };
+        const { data, pagination } = await api().listPermissions(root.key, request);
+        expect(pagination).toMatchObject({
+          pageSize: 3,
+          ...(start === undefined && { totalItems: total, totalPages: Math.ceil(total / 3) }),
+        });
+        names.push(...data.map(({ name }) => name));
+        start = pagination?.next;
+      } while (start !== undefined);
+      expect(names).toEqual(allPermissions);
+    });
+
+    it("refuses a cursor of another list or tenant, and a size of 101", async () => {
+      const { root } = await createTenant();
+      const other = await createTenant();
+      const { pagination } = await api().listPermissions(other.root.key, { size: 1 });
+      const start = pagination?.next as string;
+      const requests = [{ start }, { start: "invented" }, { size: 101 }];
+      for (const request of requests) {
+        await expectRefused(api().listPermissions(root.key, request), "invalid_request");
+      }
+      const keys = api().listApplicationKeys(other.root.key, {
+        id: other.root.applicationId,
+        start,
+      });
+      await expectRefused(keys, "invalid_request");
+    });
+
     it("accepts any valid key and no other", async () => {
       const { shop, openSession } = await createTenant();
       for (const key of [shop.key, (await openSession()).key]) {

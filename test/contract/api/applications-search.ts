@@ -101,7 +101,7 @@ export function describeSearchApplications({ server, api, expectRefused }: ApiSu
     it("finds an application by its whole id and by the id of its key", async () => {
       const { root, names, apps } = await createTenant();
       expect(await names({ q: apps.shop.id.toUpperCase() })).toEqual(["Web shop"]);
-      const { data } = await api().listApplicationKeys(root.key, apps.shop);
+      const { data } = await api().listApplicationKeys(root.key, { id: apps.shop.id });
       expect(await names({ q: data[0]?.id ?? "" })).toEqual(["Web shop"]);
       expect(await names({ q: apps.shop.id, type: "private" })).toEqual([]);
       expect(await names({ q: apps.shop.id, id: [apps.checker.id] })).toEqual([]);

@@ -161,6 +161,28 @@ export function describeKeyRotation({ server, api, expectRefused }: ApiSubject):
       expect(timestampMs(newest?.createdAt as never)).toBe(server().clock.now());
     });
 
+    it("returns pages by cursor, and continues after a key that was revoked", async () => {
+      const { root, id } = await createRotated();
+      await api().regenerateApplicationKey(root.key, { id, gracePeriod });
+      const ids = (await listKeys(root.key, id)).map((key) => key.id);
+      expect(ids).toHaveLength(3);
+      const list = (request: object) => api().listApplicationKeys(root.key, { id, ...request });
+      const first = await list({ size: 1 });
+      expect(first.data.map((key) => key.id)).toEqual(ids.slice(0, 1));
+      expect(first.pagination).toMatchObject({ totalItems: 3, totalPages: 3, pageSize: 1 });
+      const start = first.pagination?.next;
+      const second = await list({ size: 1, start });
+      expect(second.data.map((key) => key.id)).toEqual(ids.slice(1, 2));
+      expect(second.pagination?.totalItems).toBeUndefined();
+      const last = await list({ start });
+      expect(last.data.map((key) => key.id)).toEqual(ids.slice(1));
+      expect(last.pagination?.next).toBeUndefined();
+      server().clock.advance(1);
+      await api().regenerateApplicationKey(root.key, { id });
+      const { data } = await list({ start });
+      expect(data.map((key) => key.id)).toEqual([]);
+    });
+
     it("are not visible to other tenants", async () => {
       const { id } = await createRotated();
       const other = await server().createTenant();

@@ -75,7 +75,7 @@ describe.each(engines)("introspection on %s", (engine) => {
         "content-type": "application/json",
         "cache-control": "no-store",
       });
-      const { data: keys } = await api.listApplicationKeys(tenant.root.key, created);
+      const { data: keys } = await api.listApplicationKeys(tenant.root.key, { id: created.id });
       expect(JSON.parse(body)).toEqual({
         active: true,
         scope: "token:create token:read",

@@ -17,6 +17,7 @@ import type {
 import type {
   Application,
   CreateApplicationRequestSchema,
+  ListApplicationKeysRequestSchema,
   ListApplicationKeysResponse,
   ListApplicationsRequestSchema,
   ListApplicationsResponse,
@@ -94,7 +95,10 @@ export interface Api {
     key: Key,
     request: ConditionalRequest & { readonly gracePeriod?: Duration },
   ): Promise<Application>;
-  listApplicationKeys(key: Key, request: { id: string }): Promise<ListApplicationKeysResponse>;
+  listApplicationKeys(
+    key: Key,
+    request: MessageInitShape<typeof ListApplicationKeysRequestSchema>,
+  ): Promise<ListApplicationKeysResponse>;
   deleteApplicationKey(
     key: Key,
     request: { id: string; keyId: string; ifMatch?: string },

@@ -11,12 +11,14 @@ import {
   BatchCheckAccessResponseSchema,
   CheckAccessRequestSchema,
   CheckAccessResponseSchema,
+  ListPermissionsRequestSchema,
   ListPermissionsResponseSchema,
   WhoAmIResponseSchema,
 } from "../../../gen/latchkey/v1/access_service_pb.js";
 import {
   ApplicationSchema,
   CreateApplicationRequestSchema,
+  ListApplicationKeysRequestSchema,
   ListApplicationKeysResponseSchema,
   ListApplicationsRequestSchema,
   ListApplicationsResponseSchema,
@@ -111,11 +113,11 @@ export function createRestApi(url: string): Api {
       const body = gracePeriod && write(RegenerateApplicationKeyRequestSchema, { gracePeriod });
       return application(await call(key, "POST", path, 200, body, ifMatch));
     },
-    listApplicationKeys: async (key, { id }) =>
-      read(
-        ListApplicationKeysResponseSchema,
-        await call(key, "GET", `/applications/${id}/keys`, 200),
-      ),
+    listApplicationKeys: async (key, { id, ...request }) => {
+      const query = writeQuery(ListApplicationKeysRequestSchema, request);
+      const text = await call(key, "GET", `/applications/${id}/keys?${query}`, 200);
+      return read(ListApplicationKeysResponseSchema, text);
+    },
     deleteApplicationKey: async (key, { id, keyId, ifMatch }) => {
       const path = `/applications/${id}/keys/${keyId}`;
       expectEmpty(await call(key, "DELETE", path, 204, undefined, ifMatch));
@@ -162,9 +164,9 @@ export function createRestApi(url: string): Api {
       return read(BatchCheckAccessResponseSchema, text);
     },
     whoAmI: async (key) => read(WhoAmIResponseSchema, await call(key, "GET", "/whoami", 200)),
-    listPermissions: async (key, { type } = {}) => {
-      const query = type === undefined ? "" : `?${new URLSearchParams({ type })}`;
-      const text = await call(key, "GET", `/permissions${query}`, 200);
+    listPermissions: async (key, request = {}) => {
+      const query = writeQuery(ListPermissionsRequestSchema, request);
+      const text = await call(key, "GET", `/permissions?${query}`, 200);
       return read(ListPermissionsResponseSchema, text);
     },
     getEvent: async (key, { id }) =>

@@ -1,11 +1,20 @@
 import { useQuery } from "@connectrpc/connect-query";
 import { useMemo } from "react";
-import { AccessService, type KnownPermission } from "../../../gen/latchkey/v1/access_service_pb.js";
+import {
+  AccessService,
+  type KnownPermission,
+  ListPermissionsRequestSchema,
+} from "../../../gen/latchkey/v1/access_service_pb.js";
+import { maximumOf } from "../../../src/contract/fields.js";
 import type { Suggestion } from "../ui/combobox.js";
 
 /** The permissions that the service knows, once they are loaded. */
 export function useKnownPermissions(): readonly KnownPermission[] | undefined {
-  const { data } = useQuery(AccessService.method.listPermissions, {}, { staleTime: 60_000 });
+  const { data } = useQuery(
+    AccessService.method.listPermissions,
+    { size: maximumOf(ListPermissionsRequestSchema.field.size) },
+    { staleTime: 60_000 },
+  );
   return data?.data;
 }
 
