@@ -609,7 +609,7 @@ export const openapi = {
             "name": "q",
             "in": "query",
             "required": false,
-            "description": "Text to search for. Every word must occur in the name, the description or the external id, ignoring case. A whole id of an application or of one of its keys, or a whole key, finds only that application; the key of a session finds the application that opened it. A key of another system finds its application only if your key holds `access:check`. A key must not be in a URL: GET requests with one are refused.\n\nA search for words reads at most 10,000 applications per request. If it stops there, `pagination.incomplete` is set: continue with `pagination.next`.",
+            "description": "Text to search for. Every word must occur in the name, the description or the external id, ignoring case. A whole id of an application or of one of its keys, or a whole key, finds only that application; the id or the key of a session finds the application that opened it. A key of another system finds its application only if your key holds `access:check`. A key must not be in a URL: GET requests with one are refused.\n\nA search for words reads at most 10,000 applications per request. If it stops there, `pagination.incomplete` is set: continue with `pagination.next`.",
             "schema": {
               "type": "string",
               "maxLength": 200,

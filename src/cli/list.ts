@@ -5,6 +5,7 @@ import {
 } from "../../gen/latchkey/v1/application_service_pb.js";
 import { maximumOf } from "../contract/fields.js";
 import { countOf, formatCount, startProgressLine } from "../lib/terminal.js";
+import { exitCodes } from "./errors.js";
 import type { Display, Output } from "./output.js";
 
 export interface ListFlags {
@@ -33,7 +34,10 @@ export async function readPages<P extends Page>(
   return isEnough ? first : readMore(first, max, readPage);
 }
 
-/** Reads the pages after the first, with a progress line on a terminal. */
+/**
+ * Reads the pages after the first, with a progress line on a terminal. Ctrl-C stops, and what was
+ * read until then is printed.
+ */
 async function readMore<P extends Page>(first: P, max: number, readPage: ReadPage<P>): Promise<P> {
   const { data } = first;
   const line = startProgressLine({
@@ -41,11 +45,21 @@ async function readMore<P extends Page>(first: P, max: number, readPage: ReadPag
     printsWithoutTerminal: false,
     draw: () => `${formatCount(data.length)} read`,
   });
+  let stop = () => {};
+  const interrupted = new Promise<undefined>((resolve) => {
+    stop = () => resolve(undefined);
+  });
+  process.once("SIGINT", stop);
   try {
     let { pagination } = first;
     while (pagination?.next && data.length < max) {
       const size = Math.min(max - data.length, maxPageSize);
-      const page = await readPage({ size, start: pagination.next });
+      const reading = readPage({ size, start: pagination.next });
+      const page = await Promise.race([reading, interrupted]);
+      if (!page) {
+        process.exitCode = exitCodes.interrupted.code;
+        break;
+      }
       data.push(...page.data);
       pagination = page.pagination;
     }
@@ -53,6 +67,7 @@ async function readMore<P extends Page>(first: P, max: number, readPage: ReadPag
     const { totalItems, totalPages, pageSize } = first.pagination ?? {};
     return { ...first, pagination: { ...pagination, totalItems, totalPages, pageSize } };
   } finally {
+    process.off("SIGINT", stop);
     line.stop();
   }
 }
@@ -87,5 +102,7 @@ function describeLength({ data: { length }, pagination }: Page, noun: string): s
   const shown = formatCount(length);
   const count =
     total === undefined ? `the first ${shown}` : `${shown} of ${formatCount(total)} ${noun}s`;
-  return `Showing ${count}. Use --all to list every one.`;
+  return process.exitCode === exitCodes.interrupted.code
+    ? `Stopped. Showing ${count}.`
+    : `Showing ${count}. Use --all to list every one.`;
 }

@@ -121,6 +121,33 @@ describe("events", () => {
     expect(missing).toMatchObject({ code: 5, stderr: expect.stringContaining(`No event ${id}`) });
   });
 
+  it("are shown as far as they were read when Ctrl-C stops a long list", async () => {
+    for (let count = 0; count < 55; count++) {
+      await callRest(`/applications/${backendId()}/disable`, "POST");
+      await callRest(`/applications/${backendId()}/enable`, "POST");
+    }
+    let calls = 0;
+    let release = () => {};
+    const isReleased = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const proxy = await startHttp1Proxy(service.port, (path) =>
+      path.endsWith("/ListEvents") && ++calls === 2 ? isReleased : undefined,
+    );
+    stopAfterTest(() => void proxy.close());
+    stopAfterTest(release);
+    const list = runLatchkey(
+      ["events", "--all", "--kind", "application.enabled", "--kind", "application.disabled"],
+      cli.environment({ ...adminEnvironment(), LATCHKEY_URL: proxy.url }),
+    );
+    stopAfterTest(() => list.child.kill("SIGKILL"));
+    await until(async () => calls === 2);
+    list.child.kill("SIGINT");
+    expect(await list.ended()).toBe(130);
+    expect(list.output.stdout.trim().split("\n")).toHaveLength(101);
+    expect(list.output.stderr).toMatch(/Stopped\. Showing 100 of \d+ events\./);
+  });
+
   it("are followed after a connection became silent", async () => {
     const proxy = await startProxy(service.port);
     stopAfterTest(() => void proxy.close());

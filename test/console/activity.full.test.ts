@@ -85,7 +85,7 @@ describeInBrowser("console activity page", (browser) => {
 
   it("marks denied calls with the method and the reason", async () => {
     await button(page, "Remove filter Target").click();
-    const { key = "" } = await fixture.api.createApplication(fixture.root.key, {
+    const { key = "", id } = await fixture.api.createApplication(fixture.root.key, {
       ...shop,
       name: "Nosy page",
     });
@@ -95,6 +95,23 @@ describeInBrowser("console activity page", (browser) => {
     const denial = events().filter({ hasText: "permission denied" }).first();
     await denial.waitFor();
     expect(await denial.textContent()).toContain("Nosy page was denied: List applications");
+
+    const tab = await open(`/applications/${id}`);
+    const card = tab.page.getByRole("region", { name: "Recent activity" });
+    await card.getByText("3 denied in the last hour").waitFor();
+    await card.getByText("Nosy page was created by").waitFor();
+    await card.getByRole("list", { name: "Latest denials" }).getByRole("link").first().click();
+    await tab.page.getByRole("dialog", { name: "Access denied" }).waitFor();
+    await tab.page.goto(`${fixture.server.url}/console/applications/${id}`);
+    await signIn(tab, fixture.root.key);
+    await card.getByText("3 denied in the last hour").click();
+    await expectEventually(
+      () => new URL(tab.page.url()).search,
+      `?kind=access.denied&last=1h&principal=${id}`,
+    );
+    await tab.page.getByText("Nosy page was denied: List applications").first().waitFor();
+    expect(tab.faults).toEqual([]);
+    await tab.page.close();
   });
 
   /** Toggles kinds in the list of the filter. */

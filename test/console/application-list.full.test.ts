@@ -77,15 +77,68 @@ describeInBrowser("console list of 10,000 applications", (browser) => {
     expect(await page.getByRole("row").count()).toBeLessThan(60);
   });
 
-  it("finds words anywhere, and continues a search that stopped", async () => {
+  /** Holds the calls that continue a search after its first 10,000 applications. */
+  async function holdContinuations(): Promise<() => void> {
+    let release = () => {};
+    const isReleased = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    await page.route("**/latchkey.v1.ApplicationService/ListApplications", async (route) => {
+      if (route.request().postDataJSON().start !== undefined) {
+        await isReleased;
+      }
+      await route.fallback();
+    });
+    return release;
+  }
+
+  it("finds words anywhere, and continues a search by itself until it is stopped", async () => {
+    const release = await holdContinuations();
     await search("shop");
     await application("Web shop").waitFor();
-    await page.getByText("1 found so far. The search stopped").waitFor();
+    await page.getByText("Searching… 1 application found so far").waitFor();
+    await button(page, "Stop").click();
+    await page.getByText("Stopped before the end, 1 application found so far").waitFor();
     await button(page, "Continue the search").click();
+    await page.getByText("Searching… 1 application found so far").waitFor();
+    release();
     await page.getByText("1 application found").waitFor();
     await search("1000");
     await application("Billing api 1000").waitFor();
     await expectEventually(() => new URL(page.url()).search, "?q=1000");
+  });
+
+  it("finds exact external ids and sessions without reading the list, here and in the palette", async () => {
+    const { id = "", name } = seeded[0] ?? {};
+    const externalId = "crm-ledger-0";
+    const fields = { id, name: String(name), permissions: ["token:read"] };
+    await fixture.api.updateApplication(fixture.root.key, { ...fields, externalId });
+    const till = await fixture.api.createApplication(fixture.root.key, {
+      name: "Till",
+      type: "public",
+      permissions: ["token:read"],
+    });
+    const session = await fixture.api.createSession(keyOf(till));
+    const release = await holdContinuations();
+    await search(externalId);
+    await application(String(name)).waitFor();
+    await search(session.id);
+    await application("Till").waitFor();
+
+    await page.keyboard.press("Control+k");
+    const palette = page.getByRole("combobox", { name: "Search" });
+    await palette.fill(externalId);
+    await page.getByRole("option", { name: `${name} private` }).waitFor();
+    await page.getByText("Searching older applications…").waitFor();
+    await palette.fill(session.id);
+    await page.getByRole("option", { name: "Open the session" }).waitFor();
+    const { data } = await fixture.api.listEvents(fixture.root.key, { target: id, size: 1 });
+    await palette.fill(String(data[0]?.id));
+    await page.getByRole("option", { name: "Open the event: Application updated" }).click();
+    await page.getByRole("dialog", { name: "Application updated" }).waitFor();
+    await button(page, "Close").click();
+    release();
+    await fixture.api.deleteApplication(fixture.root.key, { id: till.id });
   });
 
   it("finds an application by id and by key, and keeps the key out of the URL", async () => {

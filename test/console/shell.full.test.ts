@@ -113,7 +113,8 @@ describeInBrowser("console shell", (browser) => {
       route.fulfill({ json: { pagination: { pageSize: 6, next: "rest", incomplete: true } } }),
     );
     await search.fill("old shop");
-    await page.getByText("The search stopped before the end of the list").waitFor();
+    await page.getByText("Searching older applications…").waitFor();
+    await page.getByRole("option", { name: "Search for “old shop” in Applications" }).waitFor();
     await page.unroute("**/ListApplications");
     await page.route("**/ListApplications", (route) =>
       route.fulfill({ status: 429, json: { code: "resource_exhausted", message: "Too many." } }),

@@ -430,8 +430,8 @@ export type ListApplicationsRequest = Message<"latchkey.v1.ListApplicationsReque
   /**
    * Text to search for. Every word must occur in the name, the description or the
    * external id, ignoring case. A whole id of an application or of one of its
-   * keys, or a whole key, finds only that application; the key of a session finds
-   * the application that opened it. A key of another system finds its application
+   * keys, or a whole key, finds only that application; the id or the key of a
+   * session finds the application that opened it. A key of another system finds its application
    * only if your key holds `access:check`. A key must not be in a URL: GET requests
    * with one are refused.
    *

@@ -11,7 +11,7 @@ import type { Store } from "../../store/port/store.js";
 
 /**
  * Finds the application that a search text identifies: by its id, by the id of
- * one of its keys, or by a key. Returns the ids to list, none for a key that
+ * one of its keys or of a session that it opened, or by a key. Returns the ids to list, none for a key that
  * belongs to no application of the tenant, or `undefined` for another text.
  * Only callers who may check keys find the key of another system: the result
  * confirms the entire key, so the search could be used to guess keys.
@@ -45,7 +45,9 @@ export function createFindExact({ applications, sessions }: Store, keyring: Keyr
       const id = text.toLowerCase();
       const query = { tenantId, filter: { keyId: id }, size: 1, from: { page: 1 } };
       const found =
-        (await idInTenant(id)) ?? (await applications.list(query, context.signal)).items[0]?.id;
+        (await idInTenant(id)) ??
+        (await applications.list(query, context.signal)).items[0]?.id ??
+        (await idInTenant((await sessions.find(id))?.application.id));
       return found === undefined ? undefined : [found];
     }
     if (keyring.acceptsForeign(text) && callerHolds(caller, checkPermission)) {

@@ -2,6 +2,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
 import type { ListApplicationsRequestSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { keyOf } from "../../support/api/api.js";
 import { type ApiSubject, containerRule, tokenRead } from "./fixtures.js";
 
 const day = 24 * 3_600_000;
@@ -98,15 +99,20 @@ export function describeSearchApplications({ server, api, expectRefused }: ApiSu
       expect(pagination?.incomplete).toBeUndefined();
     });
 
-    it("finds an application by its whole id and by the id of its key", async () => {
+    it("finds an application by its whole id and by the id of its key or session", async () => {
       const { root, names, apps } = await createTenant();
       expect(await names({ q: apps.shop.id.toUpperCase() })).toEqual(["Web shop"]);
       const { data } = await api().listApplicationKeys(root.key, { id: apps.shop.id });
       expect(await names({ q: data[0]?.id ?? "" })).toEqual(["Web shop"]);
       expect(await names({ q: apps.shop.id, type: "private" })).toEqual([]);
       expect(await names({ q: apps.shop.id, id: [apps.checker.id] })).toEqual([]);
+      await api().enableApplication(root.key, apps.shop);
+      const session = await api().createSession(keyOf(apps.shop));
+      expect(await names({ q: session.id.toUpperCase() })).toEqual(["Web shop"]);
       const other = await server().createTenant();
-      expect((await api().listApplications(other.key, { q: apps.shop.id })).data).toEqual([]);
+      for (const q of [apps.shop.id, session.id]) {
+        expect((await api().listApplications(other.key, { q })).data).toEqual([]);
+      }
     });
 
     it("finds the applications that one created", async () => {

@@ -1,11 +1,7 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { Client } from "@connectrpc/connect";
-import { createConnectQueryKey, useTransport } from "@connectrpc/connect-query";
-import { useQuery } from "@tanstack/react-query";
-import { type Event, EventService } from "../../../gen/latchkey/v1/event_service_pb.js";
+import type { Event, EventService } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { hour } from "../../../src/lib/time-units.js";
-import { useClient } from "../sign-in/connection.js";
-import { serviceNow } from "../ui/service-clock.js";
 
 export interface OwnDenials {
   /** Newest first. Each stands for `count` refused calls. */
@@ -14,28 +10,6 @@ export interface OwnDenials {
   readonly count: number;
   /** Whether all were read. */
   readonly isComplete: boolean;
-}
-
-const none: OwnDenials = { events: [], count: 0, isComplete: true };
-
-/** Live events refresh the list. The interval drops denials that are older than an hour. */
-const refetchInterval = 30_000;
-
-/** The refused calls of an application and its sessions in the last hour. */
-export function useOwnDenials(application: string): OwnDenials {
-  const transport = useTransport();
-  const client = useClient(EventService);
-  const { listEvents } = EventService.method;
-  const input = { principal: application, kind: ["access.denied"] };
-  const { data } = useQuery({
-    queryKey: [
-      ...createConnectQueryKey({ schema: listEvents, input, transport, cardinality: "finite" }),
-      "own denials",
-    ],
-    queryFn: ({ signal }) => readOwnDenials(client, application, { now: serviceNow(), signal }),
-    refetchInterval,
-  });
-  return data ?? none;
 }
 
 /** A tenant writes at most 720 events about denials per hour and process. */
@@ -47,6 +21,7 @@ interface ReadOptions {
   readonly signal: AbortSignal;
 }
 
+/** Reads the refused calls of an application and its sessions in the last hour. */
 export async function readOwnDenials(
   client: Pick<Client<typeof EventService>, "listEvents">,
   application: string,

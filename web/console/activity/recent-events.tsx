@@ -8,7 +8,7 @@ import { Card, Notice, Skeleton } from "../ui/display.js";
 import { Problem } from "../ui/page.js";
 import { TimeAgo } from "../ui/time.js";
 import { DenialBadge, EventSentence } from "./event-sentence.js";
-import { useOwnDenials } from "./own-denials.js";
+import { useOwnDenials } from "./use-own-denials.js";
 
 interface RecentEventsProps {
   /** Only events whose target or actor is this application. Its own denials come first. */

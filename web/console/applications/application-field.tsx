@@ -40,8 +40,8 @@ export function ApplicationField({ label, value, hint, type, onChange }: Applica
 
   const message = !isTyping
     ? hint
-    : found.isIncomplete
-      ? "The search stopped before the end of the list. Choose an application or enter an ID."
+    : found.isContinuing
+      ? "Searching…"
       : "Choose an application from the list.";
   return (
     <Combobox

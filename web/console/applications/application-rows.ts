@@ -11,6 +11,7 @@ import {
   type Application,
   ApplicationService,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { type ContinuedSearch, useContinuedSearch } from "../lists/continued-search.js";
 import { useClient } from "../sign-in/connection.js";
 import { type ListRequest, mayContainAnyKey, pageSize } from "./application-query.js";
 
@@ -27,14 +28,14 @@ export interface ApplicationRows {
   load(first: number, last: number): void;
   /** Reads the whole list, or what a stopped search found. */
   readAll(signal: AbortSignal): Promise<readonly Application[]>;
-  /** Set if the search stopped before the end of the list. */
-  readonly stopped?: { readonly isContinuing: boolean; continue(): void } | undefined;
+  /** A search that has not reached the end of the list. */
+  readonly search?: ContinuedSearch | undefined;
 }
 
 /**
  * The applications that a request lists. Loads only the pages in the visible
- * range, also after a long scroll. A search that the service stopped continues
- * page by page.
+ * range, also after a long scroll. A search for words that the service stopped
+ * continues from its cursor.
  */
 export function useApplicationRows(request: ListRequest): ApplicationRows {
   const client = useClient(ApplicationService);
@@ -47,8 +48,11 @@ export function useApplicationRows(request: ListRequest): ApplicationRows {
   const { pagination } = first.data ?? {};
   const isStopped = pagination?.incomplete ?? false;
   const pages = usePages(request, isStopped ? [] : pagesWith(from, to));
-  const rest = useRest(request, isStopped ? pagination?.next : undefined);
-  const found = [...(first.data?.data ?? []), ...rest.found];
+  const head = first.data?.data ?? [];
+  const rest = useRest(request, isStopped ? pagination?.next : undefined, head.length);
+  const exact = useExternalIdMatch(request, isStopped);
+  const exactIds = new Set(exact.map(({ id }) => id));
+  const found = [...exact, ...[...head, ...rest.found].filter(({ id }) => !exactIds.has(id))];
   return {
     count: isStopped ? found.length : pagination?.totalItems,
     at: (index) => found[index] ?? pages.get(pageOf(index))?.data?.data[index % pageSize],
@@ -56,7 +60,7 @@ export function useApplicationRows(request: ListRequest): ApplicationRows {
     error: first.error ?? rest.error ?? [...pages.values()].find((page) => page?.error)?.error,
     load: (first, last) => setRange([first, last]),
     readAll: async (signal) => (isStopped ? found : readPages(client, request, signal)),
-    stopped: isStopped ? rest.stopped : undefined,
+    search: isStopped && !first.isPlaceholderData ? rest.search : undefined,
   };
 }
 
@@ -91,30 +95,45 @@ function usePages(request: ListRequest, numbers: readonly number[]) {
   return new Map(numbers.map((number, index) => [number, pages[index]] as const));
 }
 
-/** The rest of a stopped search, from a cursor, once the user continues it. */
-function useRest(request: ListRequest, cursor: string | undefined) {
-  const [continued, setContinued] = useState<ListRequest>();
-  const isContinued = cursor !== undefined && continued === request;
+/** The application with exactly this external id, which a stopped search may not have reached. */
+function useExternalIdMatch(request: ListRequest, isStopped: boolean): readonly Application[] {
+  const { q = "", externalId = q, ...filters } = request;
+  const { data } = useQuery(
+    listApplications,
+    { ...filters, externalId },
+    { enabled: isStopped && request.externalId === undefined, ...cachingOf(request) },
+  );
+  return isStopped ? (data?.data ?? []) : [];
+}
+
+/** The rest of a search that the service stopped. */
+function useRest(request: ListRequest, cursor: string | undefined, foundBefore: number) {
   const { data, error, isFetching, hasNextPage, fetchNextPage } = useInfiniteQuery(
     listApplications,
     { ...request, size: pageSize, start: cursor },
     {
       pageParamKey: "start",
       getNextPageParam: ({ pagination }) => pagination?.next,
-      enabled: isContinued,
+      enabled: cursor !== undefined,
       ...cachingOf(request),
     },
   );
-  const isEnd = isContinued && data !== undefined && !hasNextPage;
+  const found = cursor === undefined ? [] : (data?.pages.flatMap((page) => page.data) ?? []);
+  const hasMore = cursor !== undefined && (data === undefined || hasNextPage);
+  const search = useContinuedSearch({
+    search: request,
+    found: foundBefore + found.length,
+    size: pageSize,
+    pages: 1 + (data?.pages.length ?? 0),
+    hasMore,
+    isFetching,
+    hasFailed: error !== null,
+    fetchMore: fetchNextPage,
+  });
   return {
-    found: isContinued ? (data?.pages.flatMap((page) => page.data) ?? []) : [],
-    error: isContinued ? error : undefined,
-    stopped: isEnd
-      ? undefined
-      : {
-          isContinuing: isContinued && isFetching,
-          continue: () => (isContinued ? void fetchNextPage() : setContinued(request)),
-        },
+    found,
+    error: cursor === undefined ? undefined : (error ?? undefined),
+    search: hasMore ? search : undefined,
   };
 }
 

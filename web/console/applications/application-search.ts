@@ -1,10 +1,13 @@
-import { useQuery } from "@connectrpc/connect-query";
+import { useInfiniteQuery, useQuery } from "@connectrpc/connect-query";
 import { keepPreviousData } from "@tanstack/react-query";
 import {
   type Application,
   ApplicationService,
+  ListApplicationsRequestSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { maxLengthOf } from "../../../src/contract/fields.js";
 import { containsWords } from "../../common/words.js";
+import { useContinuedSearch } from "../lists/continued-search.js";
 import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { useDebounced } from "../ui/hooks.js";
 
@@ -17,30 +20,63 @@ interface SearchOptions {
 interface FoundApplications {
   readonly applications: readonly Application[];
   readonly isLoading: boolean;
+  /** Whether the search goes on after its first pages. Another text ends it. */
+  readonly isContinuing: boolean;
   readonly error: unknown;
-  /** Whether the search stopped before the end of the list. */
-  readonly isIncomplete: boolean;
 }
 
-/** The newest applications that match a text. Until they are found, the previous ones with these words. */
+const { listApplications } = ApplicationService.method;
+
+/**
+ * The applications that match a text: first the one with this external id, then the newest. Until
+ * they are found, the previous ones with these words.
+ */
 export function useApplicationSearch(
   text: string,
   { size, type }: SearchOptions,
 ): FoundApplications {
   const { may } = useSignedInKey();
   const q = useDebounced(text.trim());
-  const { data, error, isFetching, isPlaceholderData } = useQuery(
-    ApplicationService.method.listApplications,
-    { size, ...(q !== "" && { q }), ...(type && { type }) },
-    // The text may be a key, which must not stay in the cache.
-    { enabled: may("application:read"), placeholderData: keepPreviousData, gcTime: 0 },
+  // The text may be a key, which must not stay in the cache.
+  const options = { enabled: may("application:read"), gcTime: 0 };
+  const filter = { size, ...(type && { type }) };
+  const words = useInfiniteQuery(
+    listApplications,
+    { ...filter, start: undefined, ...(q !== "" && { q }) },
+    {
+      ...options,
+      placeholderData: keepPreviousData,
+      pageParamKey: "start",
+      getNextPageParam: ({ pagination }) => pagination?.next,
+    },
   );
-  const isStale = isPlaceholderData || q !== text.trim();
-  const found = data?.data ?? [];
+  const byExternalId = useQuery(
+    listApplications,
+    { ...filter, externalId: q },
+    { ...options, enabled: options.enabled && q !== "" && q.length <= maxExternalId },
+  );
+  const isStale = words.isPlaceholderData || q !== text.trim();
+  const listed = words.data?.pages.flatMap(({ data }) => data) ?? [];
+  const search = useContinuedSearch({
+    search: q,
+    found: listed.length,
+    size,
+    pages: words.data?.pages.length ?? 0,
+    hasMore: words.hasNextPage && !isStale,
+    isFetching: words.isFetching,
+    hasFailed: words.isError,
+    fetchMore: words.fetchNextPage,
+  });
+  const exact = isStale ? [] : (byExternalId.data?.data ?? []);
+  const found = [...exact, ...listed.filter(({ id }) => !exact.some((one) => one.id === id))];
   return {
-    applications: isStale ? found.filter(({ name }) => containsWords(name, text)) : found,
-    isLoading: isStale || isFetching,
-    error: isStale ? undefined : (error ?? undefined),
-    isIncomplete: !isStale && (data?.pagination?.incomplete ?? false),
+    applications: isStale
+      ? found.filter(({ name }) => containsWords(name, text))
+      : found.slice(0, size),
+    isLoading: isStale || words.isFetching || byExternalId.isFetching,
+    isContinuing: search.isSearching,
+    error: isStale ? undefined : (words.error ?? undefined),
   };
 }
+
+const maxExternalId = maxLengthOf(ListApplicationsRequestSchema.field.externalId) ?? 0;

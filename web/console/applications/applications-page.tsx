@@ -2,7 +2,7 @@ import { AppWindow, CalendarClock, Plus, SearchX, Sprout } from "lucide-react";
 import { useMemo, useState } from "react";
 import { expiringDays } from "../../../src/contract/defaults.js";
 import { countOf, formatNumber } from "../../common/count.js";
-import { ListSummary } from "../lists/list-summary.js";
+import { ListSummary, LoadMore, SearchProgress } from "../lists/list-summary.js";
 import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { Button, ButtonLink } from "../ui/buttons.js";
 import { EmptyState } from "../ui/display.js";
@@ -101,10 +101,8 @@ function Applications({ params, onChange, onClear }: ApplicationsProps) {
   return (
     <>
       <ListSummary text={summaryOf(rows, params, isFiltered)}>
-        {rows.stopped && (
-          <Button size="small" isBusy={rows.stopped.isContinuing} onClick={rows.stopped.continue}>
-            Continue the search
-          </Button>
+        {rows.search && (
+          <SearchProgress search={rows.search} found={rows.count ?? 0} noun="application" />
         )}
       </ListSummary>
       <Problem error={rows.error} />
@@ -120,20 +118,32 @@ function Applications({ params, onChange, onClear }: ApplicationsProps) {
           )
         }
       />
+      {rows.search && !rows.search.isSearching && !rows.search.isStopped && (
+        <LoadMore
+          query={{
+            hasNextPage: true,
+            isFetchingNextPage: rows.isLoading,
+            fetchNextPage: rows.search.findMore,
+          }}
+        />
+      )}
     </>
   );
 }
 
 function summaryOf(
-  { count, stopped }: ApplicationRows,
+  { count, search }: ApplicationRows,
   { view, order, expires, unused }: ListParams,
   isFiltered: boolean,
 ) {
   if (count === undefined) {
     return undefined;
   }
-  if (stopped) {
-    return `${formatNumber(count)} found so far. The search stopped before the end of the list.`;
+  if (search) {
+    // The progress says how many were found.
+    return search.isSearching || search.isStopped
+      ? undefined
+      : `${formatNumber(count)} found so far`;
   }
   const applications = countOf(count, "application");
   if (isFiltered) {
@@ -160,7 +170,7 @@ function NoMatches({ rows, hasSearch, onClear }: NoMatchesProps) {
   return (
     <EmptyState
       icon={SearchX}
-      title={rows.stopped ? "No applications found so far" : "No applications match"}
+      title={rows.search ? "No applications found so far" : "No applications match"}
       action={<Button onClick={onClear}>Clear filters</Button>}
     >
       {hasSearch

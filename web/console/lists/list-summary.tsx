@@ -1,7 +1,7 @@
-import type { ReactNode } from "react";
+import { type ComponentProps, type ReactNode, Suspense } from "react";
 import { countOf, formatNumber } from "../../common/count.js";
 import { Button } from "../ui/buttons.js";
-import type { ContinuedSearch } from "./continued-search.js";
+import { lazyComponent } from "../ui/lazy.js";
 
 interface ListSummaryProps {
   /** How many there are. Empty while that is not known. */
@@ -39,37 +39,16 @@ export function summarize({ count, total, hasMore }: Loaded, noun: string): stri
     : `Showing ${formatNumber(count)} of ${countOf(total, noun)}`;
 }
 
-interface SearchProgressProps {
-  readonly search: ContinuedSearch;
-  readonly found: number;
-  readonly noun: string;
-}
+const Progress = lazyComponent(() => import("./search-progress.js"));
 
-/** How far a search is that continues by itself, with a button to stop it or to go on. */
-export function SearchProgress({ search, found, noun }: SearchProgressProps) {
-  if (!search.isSearching && !search.isStopped) {
-    return null;
-  }
-  const count = countOf(found, noun);
-  return search.isSearching ? (
-    <span className="actions">
-      <span role="status" className="hint">
-        Searching… {count} found so far
-      </span>
-      <Button size="small" onClick={search.stop}>
-        Stop
-      </Button>
-    </span>
-  ) : (
-    <span className="actions">
-      <span role="status" className="hint">
-        Stopped before the end, {count} found so far
-      </span>
-      <Button size="small" onClick={search.findMore}>
-        Continue the search
-      </Button>
-    </span>
-  );
+/** How far a search is that continues by itself. Most searches need one call and show nothing. */
+export function SearchProgress(props: ComponentProps<typeof Progress>) {
+  const { isSearching, isStopped } = props.search;
+  return isSearching || isStopped ? (
+    <Suspense>
+      <Progress {...props} />
+    </Suspense>
+  ) : null;
 }
 
 interface LoadMoreProps {

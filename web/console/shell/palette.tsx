@@ -1,7 +1,9 @@
 import { Combobox, createListCollection } from "@ark-ui/react/combobox";
 import { Dialog } from "@ark-ui/react/dialog";
 import { Portal } from "@ark-ui/react/portal";
+import { useQuery } from "@connectrpc/connect-query";
 import {
+  Activity,
   AppWindow,
   BookOpen,
   Braces,
@@ -22,11 +24,14 @@ import {
   type Application,
   ListApplicationsRequestSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { EventService } from "../../../gen/latchkey/v1/event_service_pb.js";
+import { SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
 import { maxLengthOf } from "../../../src/contract/fields.js";
 import { problemOf } from "../../../src/contract/problem-report.js";
 import { isId } from "../../../src/lib/uuid-text.js";
 import { chooseTheme, chosenTheme, themes } from "../../common/theme.js";
 import { containsWords } from "../../common/words.js";
+import { kindInWords } from "../activity/event-words.js";
 import { shortId } from "../applications/application-display.js";
 import { mayContainAnyKey } from "../applications/application-query.js";
 import { useApplicationSearch } from "../applications/application-search.js";
@@ -49,7 +54,7 @@ interface Command {
   /** Other words that find the command. */
   readonly keywords?: string | undefined;
   readonly icon: LucideIcon;
-  readonly group: "Applications" | "Pages" | "Actions";
+  readonly group: (typeof groups)[number];
   readonly details?: ReactNode;
   run(): void;
 }
@@ -58,27 +63,24 @@ interface Command {
 export default function Palette({ close, openShortcuts }: PaletteProps) {
   const [text, setText] = useState("");
   const [, navigate] = useLocation();
-  const { may } = useSignedInKey();
-  const id = text.trim();
   const found = useApplicationSearch(text, { size: maxApplications });
+  const byId = useItemsById(text.trim());
   const commands = [
     ...found.applications.map((application) => commandFor(application, navigate)),
-    ...(found.isIncomplete && !mayContainAnyKey(text) ? [continueIn(navigate, text)] : []),
+    ...byId.commands,
+    ...(found.isContinuing && !mayContainAnyKey(text) ? [searchIn(navigate, text)] : []),
     ...matching(useCommands(openShortcuts), text),
-    ...(found.applications.length === 0 && !found.isLoading && isId(id) && may("session:read")
-      ? [commandForSession(id, navigate)]
-      : []),
   ];
   const collection = createListCollection({ items: commands });
 
   const message =
     found.error !== undefined
       ? `Applications: ${problemOf(found.error).detail}`
-      : found.isIncomplete
-        ? "The search stopped before the end of the list of applications."
+      : found.isContinuing
+        ? "Searching older applications…"
         : commands.length > 0
           ? undefined
-          : found.isLoading
+          : found.isLoading || byId.isLoading
             ? "Searching…"
             : "Nothing matches.";
 
@@ -150,7 +152,7 @@ export default function Palette({ close, openShortcuts }: PaletteProps) {
   );
 }
 
-const groups = ["Applications", "Pages", "Actions"] as const;
+const groups = ["Applications", "Sessions and events", "Pages", "Actions"] as const;
 const maxApplications = 6;
 const maxSearch = maxLengthOf(ListApplicationsRequestSchema.field.q);
 
@@ -185,20 +187,48 @@ function commandFor({ id, name, type }: Application, navigate: (to: string) => v
   };
 }
 
-function commandForSession(id: string, navigate: (to: string) => void): Command {
+/** The session or the event with an id, and the activity of the id. */
+function useItemsById(id: string) {
+  const { may } = useSignedInKey();
+  const [, navigate] = useLocation();
+  const enabled = (permission: string) => isId(id) && may(permission);
+  const session = useQuery(
+    SessionService.method.getSession,
+    { id },
+    { enabled: enabled("session:read"), gcTime: 0 },
+  );
+  const event = useQuery(
+    EventService.method.getEvent,
+    { id },
+    { enabled: enabled("event:read"), gcTime: 0 },
+  );
+  const open = (label: string, icon: LucideIcon, path: string): Command => ({
+    value: path,
+    label,
+    icon,
+    group: "Sessions and events",
+    run: () => navigate(path),
+  });
   return {
-    value: "session",
-    label: `Open the session ${shortId(id)}`,
-    icon: Timer,
-    group: "Actions",
-    run: () => navigate(`/sessions?session=${id}`),
+    isLoading: session.isFetching || event.isFetching,
+    commands: [
+      ...(session.data && enabled("session:read")
+        ? [open(`Open the session ${shortId(id)}`, Timer, `/sessions?session=${id}`)]
+        : []),
+      ...(event.data && enabled("event:read")
+        ? [open(`Open the event: ${kindInWords(event.data.kind)}`, Activity, `/activity/${id}`)]
+        : []),
+      ...(enabled("event:read")
+        ? [open(`Activity of ${shortId(id)}`, Activity, `/activity?principal=${id}`)]
+        : []),
+    ],
   };
 }
 
-/** Opens the list, where a search that stopped can go on. */
-function continueIn(navigate: (to: string) => void, text: string): Command {
+/** Opens the list, which shows all that a search finds. */
+function searchIn(navigate: (to: string) => void, text: string): Command {
   return {
-    value: "continue",
+    value: "search",
     label: `Search for “${text.trim()}” in Applications`,
     icon: Search,
     group: "Applications",
