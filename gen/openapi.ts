@@ -219,7 +219,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `violations` lists what is invalid.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -241,7 +241,14 @@ export const openapi = {
                     "name": [
                       "is required"
                     ]
-                  }
+                  },
+                  "violations": [
+                    {
+                      "field": "name",
+                      "message": "is required",
+                      "code": "required"
+                    }
+                  ]
                 }
               }
             }
@@ -270,7 +277,10 @@ export const openapi = {
                       "status": 403,
                       "detail": "This method requires the permission application:create, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
-                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                      "missing_permissions": [
+                        "application:create"
+                      ]
                     }
                   },
                   "origin_not_allowed": {
@@ -720,7 +730,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `violations` lists what is invalid.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -742,7 +752,14 @@ export const openapi = {
                     "id[0]": [
                       "must be a valid UUID"
                     ]
-                  }
+                  },
+                  "violations": [
+                    {
+                      "field": "id[0]",
+                      "message": "must be a valid UUID",
+                      "code": "string.uuid"
+                    }
+                  ]
                 }
               }
             }
@@ -771,7 +788,10 @@ export const openapi = {
                       "status": 403,
                       "detail": "This method requires the permission application:read, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
-                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                      "missing_permissions": [
+                        "application:read"
+                      ]
                     }
                   },
                   "origin_not_allowed": {
@@ -921,7 +941,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `violations` lists what is invalid.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -943,7 +963,14 @@ export const openapi = {
                     "id": [
                       "must be a valid UUID"
                     ]
-                  }
+                  },
+                  "violations": [
+                    {
+                      "field": "id",
+                      "message": "must be a valid UUID",
+                      "code": "string.uuid"
+                    }
+                  ]
                 }
               }
             }
@@ -972,7 +999,10 @@ export const openapi = {
                       "status": 403,
                       "detail": "This method requires the permission application:read, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
-                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                      "missing_permissions": [
+                        "application:read"
+                      ]
                     }
                   },
                   "origin_not_allowed": {
@@ -1204,7 +1234,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `violations` lists what is invalid.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -1226,7 +1256,14 @@ export const openapi = {
                     "id": [
                       "must be a valid UUID"
                     ]
-                  }
+                  },
+                  "violations": [
+                    {
+                      "field": "id",
+                      "message": "must be a valid UUID",
+                      "code": "string.uuid"
+                    }
+                  ]
                 }
               }
             }
@@ -1255,7 +1292,10 @@ export const openapi = {
                       "status": 403,
                       "detail": "This method requires the permission application:update, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
-                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                      "missing_permissions": [
+                        "application:update"
+                      ]
                     }
                   },
                   "origin_not_allowed": {
@@ -1634,7 +1674,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `violations` lists what is invalid.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -1656,7 +1696,14 @@ export const openapi = {
                     "id": [
                       "must be a valid UUID"
                     ]
-                  }
+                  },
+                  "violations": [
+                    {
+                      "field": "id",
+                      "message": "must be a valid UUID",
+                      "code": "string.uuid"
+                    }
+                  ]
                 }
               }
             }
@@ -1685,7 +1732,10 @@ export const openapi = {
                       "status": 403,
                       "detail": "This method requires the permission application:update, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
-                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                      "missing_permissions": [
+                        "application:update"
+                      ]
                     }
                   },
                   "origin_not_allowed": {
@@ -1899,7 +1949,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `violations` lists what is invalid.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -1921,7 +1971,14 @@ export const openapi = {
                     "id": [
                       "must be a valid UUID"
                     ]
-                  }
+                  },
+                  "violations": [
+                    {
+                      "field": "id",
+                      "message": "must be a valid UUID",
+                      "code": "string.uuid"
+                    }
+                  ]
                 }
               }
             }
@@ -1950,7 +2007,10 @@ export const openapi = {
                       "status": 403,
                       "detail": "This method requires the permission application:delete, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
-                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                      "missing_permissions": [
+                        "application:delete"
+                      ]
                     }
                   },
                   "origin_not_allowed": {
@@ -2093,7 +2153,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `violations` lists what is invalid.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -2115,7 +2175,14 @@ export const openapi = {
                     "page": [
                       "is not a parameter of this path"
                     ]
-                  }
+                  },
+                  "violations": [
+                    {
+                      "field": "page",
+                      "message": "is not a parameter of this path",
+                      "code": "unknown_parameter"
+                    }
+                  ]
                 }
               }
             }
@@ -2144,7 +2211,10 @@ export const openapi = {
                       "status": 403,
                       "detail": "This method requires the permission application:read, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
-                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                      "missing_permissions": [
+                        "application:read"
+                      ]
                     }
                   },
                   "origin_not_allowed": {
@@ -2340,7 +2410,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `violations` lists what is invalid.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -2362,7 +2432,14 @@ export const openapi = {
                     "id": [
                       "must be a valid UUID"
                     ]
-                  }
+                  },
+                  "violations": [
+                    {
+                      "field": "id",
+                      "message": "must be a valid UUID",
+                      "code": "string.uuid"
+                    }
+                  ]
                 }
               }
             }
@@ -2391,7 +2468,10 @@ export const openapi = {
                       "status": 403,
                       "detail": "This method requires the permission application:update, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
-                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                      "missing_permissions": [
+                        "application:update"
+                      ]
                     }
                   },
                   "origin_not_allowed": {
@@ -2640,7 +2720,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `violations` lists what is invalid.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -2662,7 +2742,14 @@ export const openapi = {
                     "id": [
                       "must be a valid UUID"
                     ]
-                  }
+                  },
+                  "violations": [
+                    {
+                      "field": "id",
+                      "message": "must be a valid UUID",
+                      "code": "string.uuid"
+                    }
+                  ]
                 }
               }
             }
@@ -2691,7 +2778,10 @@ export const openapi = {
                       "status": 403,
                       "detail": "This method requires the permission application:read, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
-                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                      "missing_permissions": [
+                        "application:read"
+                      ]
                     }
                   },
                   "origin_not_allowed": {
@@ -2817,7 +2907,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `violations` lists what is invalid.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -2839,7 +2929,14 @@ export const openapi = {
                     "id": [
                       "must be a valid UUID"
                     ]
-                  }
+                  },
+                  "violations": [
+                    {
+                      "field": "id",
+                      "message": "must be a valid UUID",
+                      "code": "string.uuid"
+                    }
+                  ]
                 }
               }
             }
@@ -2868,7 +2965,10 @@ export const openapi = {
                       "status": 403,
                       "detail": "This method requires the permission application:update, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
-                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                      "missing_permissions": [
+                        "application:update"
+                      ]
                     }
                   },
                   "origin_not_allowed": {
@@ -3087,7 +3187,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `violations` lists what is invalid.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -3109,7 +3209,14 @@ export const openapi = {
                     "id": [
                       "must be a valid UUID"
                     ]
-                  }
+                  },
+                  "violations": [
+                    {
+                      "field": "id",
+                      "message": "must be a valid UUID",
+                      "code": "string.uuid"
+                    }
+                  ]
                 }
               }
             }
@@ -3138,7 +3245,10 @@ export const openapi = {
                       "status": 403,
                       "detail": "This method requires the permission application:update, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
-                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                      "missing_permissions": [
+                        "application:update"
+                      ]
                     }
                   },
                   "origin_not_allowed": {
@@ -3366,7 +3476,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `violations` lists what is invalid.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -3388,7 +3498,14 @@ export const openapi = {
                     "id": [
                       "must be a valid UUID"
                     ]
-                  }
+                  },
+                  "violations": [
+                    {
+                      "field": "id",
+                      "message": "must be a valid UUID",
+                      "code": "string.uuid"
+                    }
+                  ]
                 }
               }
             }
@@ -3417,7 +3534,10 @@ export const openapi = {
                       "status": 403,
                       "detail": "This method requires the permission application:update, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
-                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                      "missing_permissions": [
+                        "application:update"
+                      ]
                     }
                   },
                   "origin_not_allowed": {
@@ -3593,7 +3713,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `violations` lists what is invalid.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -3615,7 +3735,14 @@ export const openapi = {
                     "key": [
                       "must be the key of an application or session: lk_, then prv, pub, mgt or ses, then _ and 61 letters and digits; or a key imported from another system, of 16 to 200 visible characters"
                     ]
-                  }
+                  },
+                  "violations": [
+                    {
+                      "field": "key",
+                      "message": "must be the key of an application or session: lk_, then prv, pub, mgt or ses, then _ and 61 letters and digits; or a key imported from another system, of 16 to 200 visible characters",
+                      "code": "string.subject_key"
+                    }
+                  ]
                 }
               }
             }
@@ -3644,7 +3771,10 @@ export const openapi = {
                       "status": 403,
                       "detail": "This method requires the permission access:check, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
-                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                      "missing_permissions": [
+                        "access:check"
+                      ]
                     }
                   },
                   "origin_not_allowed": {
@@ -3865,7 +3995,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `violations` lists what is invalid.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -3887,7 +4017,14 @@ export const openapi = {
                     "checks": [
                       "must contain at least 1 item"
                     ]
-                  }
+                  },
+                  "violations": [
+                    {
+                      "field": "checks",
+                      "message": "must contain at least 1 item",
+                      "code": "repeated.min_items"
+                    }
+                  ]
                 }
               }
             }
@@ -3916,7 +4053,10 @@ export const openapi = {
                       "status": 403,
                       "detail": "This method requires the permission access:check, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
-                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                      "missing_permissions": [
+                        "access:check"
+                      ]
                     }
                   },
                   "origin_not_allowed": {
@@ -4080,7 +4220,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `violations` lists what is invalid.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -4102,7 +4242,14 @@ export const openapi = {
                     "page": [
                       "is not a parameter of this path"
                     ]
-                  }
+                  },
+                  "violations": [
+                    {
+                      "field": "page",
+                      "message": "is not a parameter of this path",
+                      "code": "unknown_parameter"
+                    }
+                  ]
                 }
               }
             }
@@ -4276,7 +4423,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `violations` lists what is invalid.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -4298,7 +4445,14 @@ export const openapi = {
                     "type": [
                       "must be one of private, public, management"
                     ]
-                  }
+                  },
+                  "violations": [
+                    {
+                      "field": "type",
+                      "message": "must be one of private, public, management",
+                      "code": "string.in"
+                    }
+                  ]
                 }
               }
             }
@@ -4463,7 +4617,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `violations` lists what is invalid.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -4485,7 +4639,14 @@ export const openapi = {
                     "page": [
                       "is not a parameter of this path"
                     ]
-                  }
+                  },
+                  "violations": [
+                    {
+                      "field": "page",
+                      "message": "is not a parameter of this path",
+                      "code": "unknown_parameter"
+                    }
+                  ]
                 }
               }
             }
@@ -4514,7 +4675,10 @@ export const openapi = {
                       "status": 403,
                       "detail": "This method requires the permission access:check, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
-                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                      "missing_permissions": [
+                        "access:check"
+                      ]
                     }
                   },
                   "origin_not_allowed": {
@@ -4709,7 +4873,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `violations` lists what is invalid.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -4731,7 +4895,14 @@ export const openapi = {
                     "page": [
                       "is not a parameter of this path"
                     ]
-                  }
+                  },
+                  "violations": [
+                    {
+                      "field": "page",
+                      "message": "is not a parameter of this path",
+                      "code": "unknown_parameter"
+                    }
+                  ]
                 }
               }
             }
@@ -4760,7 +4931,10 @@ export const openapi = {
                       "status": 403,
                       "detail": "This method requires the permission access:check, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
-                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                      "missing_permissions": [
+                        "access:check"
+                      ]
                     }
                   },
                   "origin_not_allowed": {
@@ -4956,7 +5130,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `violations` lists what is invalid.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -4978,7 +5152,14 @@ export const openapi = {
                     "page": [
                       "is not a parameter of this path"
                     ]
-                  }
+                  },
+                  "violations": [
+                    {
+                      "field": "page",
+                      "message": "is not a parameter of this path",
+                      "code": "unknown_parameter"
+                    }
+                  ]
                 }
               }
             }
@@ -5007,7 +5188,10 @@ export const openapi = {
                       "status": 403,
                       "detail": "This method requires the permission access:check, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
-                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                      "missing_permissions": [
+                        "access:check"
+                      ]
                     }
                   },
                   "origin_not_allowed": {
@@ -5190,7 +5374,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `violations` lists what is invalid.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -5212,7 +5396,14 @@ export const openapi = {
                     "page": [
                       "is not a parameter of this path"
                     ]
-                  }
+                  },
+                  "violations": [
+                    {
+                      "field": "page",
+                      "message": "is not a parameter of this path",
+                      "code": "unknown_parameter"
+                    }
+                  ]
                 }
               }
             }
@@ -5241,7 +5432,10 @@ export const openapi = {
                       "status": 403,
                       "detail": "This method requires the permission access:check, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
-                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                      "missing_permissions": [
+                        "access:check"
+                      ]
                     }
                   },
                   "origin_not_allowed": {
@@ -5629,7 +5823,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `violations` lists what is invalid.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -5651,7 +5845,14 @@ export const openapi = {
                     "target": [
                       "must be a valid UUID"
                     ]
-                  }
+                  },
+                  "violations": [
+                    {
+                      "field": "target",
+                      "message": "must be a valid UUID",
+                      "code": "string.uuid"
+                    }
+                  ]
                 }
               }
             }
@@ -5680,7 +5881,10 @@ export const openapi = {
                       "status": 403,
                       "detail": "This method requires the permission event:read, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
-                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                      "missing_permissions": [
+                        "event:read"
+                      ]
                     }
                   },
                   "origin_not_allowed": {
@@ -5828,7 +6032,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `violations` lists what is invalid.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -5850,7 +6054,14 @@ export const openapi = {
                     "id": [
                       "must be a valid UUID"
                     ]
-                  }
+                  },
+                  "violations": [
+                    {
+                      "field": "id",
+                      "message": "must be a valid UUID",
+                      "code": "string.uuid"
+                    }
+                  ]
                 }
               }
             }
@@ -5879,7 +6090,10 @@ export const openapi = {
                       "status": 403,
                       "detail": "This method requires the permission event:read, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
-                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                      "missing_permissions": [
+                        "event:read"
+                      ]
                     }
                   },
                   "origin_not_allowed": {
@@ -6058,7 +6272,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `violations` lists what is invalid.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -6080,7 +6294,14 @@ export const openapi = {
                     "permission": [
                       "must be two or three lower-case segments separated by colons, for example token:read"
                     ]
-                  }
+                  },
+                  "violations": [
+                    {
+                      "field": "permission",
+                      "message": "must be two or three lower-case segments separated by colons, for example token:read",
+                      "code": "string.permission_name"
+                    }
+                  ]
                 }
               }
             }
@@ -6109,7 +6330,10 @@ export const openapi = {
                       "status": 403,
                       "detail": "This method requires the permission access:check, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
-                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                      "missing_permissions": [
+                        "access:check"
+                      ]
                     }
                   },
                   "origin_not_allowed": {
@@ -6283,7 +6507,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `violations` lists what is invalid.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -6305,7 +6529,14 @@ export const openapi = {
                     "permission": [
                       "must be two or three lower-case segments separated by colons, for example token:read"
                     ]
-                  }
+                  },
+                  "violations": [
+                    {
+                      "field": "permission",
+                      "message": "must be two or three lower-case segments separated by colons, for example token:read",
+                      "code": "string.permission_name"
+                    }
+                  ]
                 }
               }
             }
@@ -6334,7 +6565,10 @@ export const openapi = {
                       "status": 403,
                       "detail": "This method requires the permission access:check, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
-                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                      "missing_permissions": [
+                        "access:check"
+                      ]
                     }
                   },
                   "origin_not_allowed": {
@@ -6460,7 +6694,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `violations` lists what is invalid.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -6482,7 +6716,14 @@ export const openapi = {
                     "token": [
                       "is required"
                     ]
-                  }
+                  },
+                  "violations": [
+                    {
+                      "field": "token",
+                      "message": "is required",
+                      "code": "required"
+                    }
+                  ]
                 }
               }
             }
@@ -6511,7 +6752,10 @@ export const openapi = {
                       "status": 403,
                       "detail": "This method requires the permission access:check, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
-                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                      "missing_permissions": [
+                        "access:check"
+                      ]
                     }
                   },
                   "origin_not_allowed": {
@@ -6651,7 +6895,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `violations` lists what is invalid.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -6673,7 +6917,14 @@ export const openapi = {
                     "key": [
                       "is required"
                     ]
-                  }
+                  },
+                  "violations": [
+                    {
+                      "field": "key",
+                      "message": "is required",
+                      "code": "required"
+                    }
+                  ]
                 }
               }
             }
@@ -6803,7 +7054,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `violations` lists what is invalid.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -6825,7 +7076,14 @@ export const openapi = {
                     "page": [
                       "is not a parameter of this path"
                     ]
-                  }
+                  },
+                  "violations": [
+                    {
+                      "field": "page",
+                      "message": "is not a parameter of this path",
+                      "code": "unknown_parameter"
+                    }
+                  ]
                 }
               }
             }
@@ -6953,7 +7211,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `violations` lists what is invalid.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -6975,7 +7233,14 @@ export const openapi = {
                     "page": [
                       "is not a parameter of this path"
                     ]
-                  }
+                  },
+                  "violations": [
+                    {
+                      "field": "page",
+                      "message": "is not a parameter of this path",
+                      "code": "unknown_parameter"
+                    }
+                  ]
                 }
               }
             }
@@ -7004,7 +7269,10 @@ export const openapi = {
                       "status": 403,
                       "detail": "This method requires the permission application:read, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
-                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                      "missing_permissions": [
+                        "application:read"
+                      ]
                     }
                   },
                   "origin_not_allowed": {
@@ -7113,7 +7381,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `violations` lists what is invalid.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -7135,7 +7403,14 @@ export const openapi = {
                     "page": [
                       "is not a parameter of this path"
                     ]
-                  }
+                  },
+                  "violations": [
+                    {
+                      "field": "page",
+                      "message": "is not a parameter of this path",
+                      "code": "unknown_parameter"
+                    }
+                  ]
                 }
               }
             }
@@ -7430,7 +7705,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `violations` lists what is invalid.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -7452,7 +7727,14 @@ export const openapi = {
                     "application_id": [
                       "must be a valid UUID"
                     ]
-                  }
+                  },
+                  "violations": [
+                    {
+                      "field": "application_id",
+                      "message": "must be a valid UUID",
+                      "code": "string.uuid"
+                    }
+                  ]
                 }
               }
             }
@@ -7481,7 +7763,10 @@ export const openapi = {
                       "status": 403,
                       "detail": "This method requires the permission session:read, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
-                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                      "missing_permissions": [
+                        "session:read"
+                      ]
                     }
                   },
                   "origin_not_allowed": {
@@ -7627,7 +7912,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `violations` lists what is invalid.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -7649,7 +7934,14 @@ export const openapi = {
                     "nonce": [
                       "is required"
                     ]
-                  }
+                  },
+                  "violations": [
+                    {
+                      "field": "nonce",
+                      "message": "is required",
+                      "code": "required"
+                    }
+                  ]
                 }
               }
             }
@@ -7907,7 +8199,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `violations` lists what is invalid.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -7929,7 +8221,14 @@ export const openapi = {
                     "id": [
                       "must be a valid UUID"
                     ]
-                  }
+                  },
+                  "violations": [
+                    {
+                      "field": "id",
+                      "message": "must be a valid UUID",
+                      "code": "string.uuid"
+                    }
+                  ]
                 }
               }
             }
@@ -7958,7 +8257,10 @@ export const openapi = {
                       "status": 403,
                       "detail": "This method requires the permission session:read, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
-                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                      "missing_permissions": [
+                        "session:read"
+                      ]
                     }
                   },
                   "origin_not_allowed": {
@@ -8056,7 +8358,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `violations` lists what is invalid.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -8078,7 +8380,14 @@ export const openapi = {
                     "id": [
                       "must be a valid UUID"
                     ]
-                  }
+                  },
+                  "violations": [
+                    {
+                      "field": "id",
+                      "message": "must be a valid UUID",
+                      "code": "string.uuid"
+                    }
+                  ]
                 }
               }
             }
@@ -8107,7 +8416,10 @@ export const openapi = {
                       "status": 403,
                       "detail": "This method requires the permission session:delete, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
-                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                      "missing_permissions": [
+                        "session:delete"
+                      ]
                     }
                   },
                   "origin_not_allowed": {
@@ -8252,7 +8564,7 @@ export const openapi = {
             }
           },
           "400": {
-            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
+            "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `violations` lists what is invalid.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -8274,7 +8586,14 @@ export const openapi = {
                     "id": [
                       "must be a valid UUID"
                     ]
-                  }
+                  },
+                  "violations": [
+                    {
+                      "field": "id",
+                      "message": "must be a valid UUID",
+                      "code": "string.uuid"
+                    }
+                  ]
                 }
               }
             }
@@ -8303,7 +8622,10 @@ export const openapi = {
                       "status": 403,
                       "detail": "This method requires the permission session:delete, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
-                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                      "missing_permissions": [
+                        "session:delete"
+                      ]
                     }
                   },
                   "origin_not_allowed": {
@@ -8987,7 +9309,7 @@ export const openapi = {
               "type": "/docs/errors/unsupported_media_type",
               "title": "Unsupported media type",
               "status": 415,
-              "detail": "Send the body as uncompressed application/json.",
+              "detail": "The body has the type \"text/plain\". Send it as application/json, without compression.",
               "code": "unsupported_media_type",
               "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
             }
@@ -9168,7 +9490,8 @@ export const openapi = {
               "status": 412,
               "detail": "The application has changed since you read it: its current version is 18. Nothing was changed. Read it again before you retry.",
               "code": "version_mismatch",
-              "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+              "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+              "current_version": "18"
             }
           }
         }
@@ -9341,7 +9664,7 @@ export const openapi = {
         }
       },
       "InvalidRequest": {
-        "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `errors` lists the violations by field.",
+        "description": "Malformed message, unknown field in JSON, failed validation, altered cursor or `resume_token`. `violations` lists what is invalid.",
         "headers": {
           "X-Request-Id": {
             "$ref": "#/components/headers/X-Request-Id"
@@ -12808,9 +13131,36 @@ export const openapi = {
               "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
             ]
           },
+          "missing_permissions": {
+            "type": "array",
+            "description": "Of `permission_denied`: the permissions that the caller lacks, if it lacks some.",
+            "items": {
+              "type": "string"
+            },
+            "examples": [
+              [
+                "application:read"
+              ]
+            ]
+          },
+          "current_version": {
+            "type": "string",
+            "description": "Of `version_mismatch`: the version that the application has now.",
+            "examples": [
+              "18"
+            ]
+          },
+          "violations": {
+            "type": "array",
+            "description": "What is invalid in the request, at most ten violations.",
+            "minItems": 1,
+            "items": {
+              "$ref": "#/components/schemas/Violation"
+            }
+          },
           "errors": {
             "type": "object",
-            "description": "The validation errors of the request by field path.",
+            "description": "The messages of `violations` by field path.",
             "additionalProperties": {
               "type": "array",
               "minItems": 1,
@@ -12834,6 +13184,38 @@ export const openapi = {
           "detail",
           "code",
           "request_id"
+        ]
+      },
+      "Violation": {
+        "type": "object",
+        "description": "An invalid field and how to fix it.",
+        "properties": {
+          "field": {
+            "type": "string",
+            "description": "The path of the field, or `request` for the request as a whole.",
+            "examples": [
+              "rules[0].priority"
+            ]
+          },
+          "code": {
+            "type": "string",
+            "description": "The stable code of the broken rule, for programs.",
+            "examples": [
+              "int32.gte"
+            ]
+          },
+          "message": {
+            "type": "string",
+            "description": "What the field must be, for people.",
+            "examples": [
+              "must be at least 1"
+            ]
+          }
+        },
+        "required": [
+          "field",
+          "code",
+          "message"
         ]
       }
     }

@@ -21,10 +21,15 @@ import {
 import { ExternalIdTaken, LastManager, StoreUnavailable } from "./store/port/errors.js";
 import type { Principal } from "./store/port/events.js";
 
+/** What programs need to know of an error, by its names in problem bodies and in the metadata of gRPC. */
+export interface ProblemFacts {
+  readonly missing_permissions?: readonly string[];
+  readonly current_version?: string;
+}
+
 interface ProblemOptions {
   readonly violations?: readonly FieldViolation[];
-  /** Machine-readable details, such as the missing permissions. */
-  readonly metadata?: Readonly<Record<string, string>>;
+  readonly facts?: ProblemFacts;
   /** Response headers, such as `allow`. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Milliseconds after which the same call may succeed. */
@@ -44,13 +49,13 @@ interface ProblemOptions {
 export class Problem extends ConnectError {
   readonly status: number;
   readonly title: string;
-  readonly violations: readonly FieldViolation[];
+  readonly violations: readonly Required<FieldViolation>[];
+  readonly facts: ProblemFacts;
   readonly headers: Readonly<Record<string, string>>;
   readonly retryAfter: number | undefined;
   readonly isDecision: boolean;
   /** The denied target, for the audit log. Empty if the method as a whole was denied. */
   target: Principal = {};
-  private readonly errorMetadata: Readonly<Record<string, string>>;
 
   constructor(
     /** The stable code of the problem. `code` is the gRPC code of the base class. */
@@ -58,17 +63,20 @@ export class Problem extends ConnectError {
     detail: string,
     options: ProblemOptions = {},
   ) {
-    const { violations = [], metadata = {}, headers = {}, retryAfter, cause } = options;
+    const { violations = [], facts = {}, headers = {}, retryAfter, cause } = options;
     const { status, grpc, title } = problemCatalogue[problemCode];
     const sent = retryAfter === undefined ? headers : { ...headers, ...retryHeader(retryAfter) };
     super(detail, grpc, sent, undefined, cause);
     this.status = options.status ?? status;
     this.isDecision = options.isDecision ?? false;
     this.title = title;
-    this.violations = violations;
+    this.violations = violations.map(({ code = "invalid", ...violation }) => ({
+      ...violation,
+      code,
+    }));
+    this.facts = facts;
     this.headers = sent;
     this.retryAfter = retryAfter;
-    this.errorMetadata = metadata;
   }
 
   /** ConnectError overrides `instanceof` so that any ConnectError would match. */
@@ -79,12 +87,14 @@ export class Problem extends ConnectError {
   /** Attaches the error details for gRPC and Connect clients. */
   attachDetails(requestId: string): void {
     const reason = this.problemCode.toUpperCase();
-    const metadata = { ...this.errorMetadata, request_id: requestId };
+    const facts = Object.entries(this.facts).map(([name, fact]) => [name, String(fact)]);
+    const metadata = { ...Object.fromEntries(facts), request_id: requestId };
     this.details = [{ desc: ErrorInfoSchema, value: { reason, domain: errorDomain, metadata } }];
     if (this.violations.length > 0) {
-      const fieldViolations = this.violations.map(({ field, message }) => ({
+      const fieldViolations = this.violations.map(({ field, message, code }) => ({
         field,
         description: message,
+        reason: code,
       }));
       this.details.push({ desc: BadRequestSchema, value: { fieldViolations } });
     }
@@ -97,7 +107,7 @@ export class Problem extends ConnectError {
 
 /** A problem as a response body (RFC 9457). */
 export function problemBody(
-  { problemCode, status, title, rawMessage, violations, isDecision }: Problem,
+  { problemCode, status, title, rawMessage, violations, facts, isDecision }: Problem,
   requestId: string,
 ): string {
   return JSON.stringify({
@@ -107,7 +117,11 @@ export function problemBody(
     detail: rawMessage,
     code: problemCode,
     request_id: requestId,
-    ...(violations.length > 0 && { errors: groupByField(violations) }),
+    ...facts,
+    ...(violations.length > 0 && {
+      errors: groupByField(violations),
+      violations: violations.map(({ field, code, message }) => ({ field, code, message })),
+    }),
   });
 }
 
@@ -122,9 +136,11 @@ export const maxViolations = 10;
 /** Reports at most {@link maxViolations} violations. The detail ends with "and more" if there are others. */
 export function invalidRequest(found: FieldViolation | readonly FieldViolation[]): Problem {
   const all = [found].flat();
-  const violations = all
-    .slice(0, maxViolations)
-    .map(({ field, message }) => ({ field: sanitize(field), message: sanitize(message) }));
+  const violations = all.slice(0, maxViolations).map((violation) => ({
+    ...violation,
+    field: sanitize(violation.field),
+    message: sanitize(violation.message),
+  }));
   const listed = violations.map(({ field, message }) => `${field}: ${message}`);
   const detail = [...listed, ...(all.length > listed.length ? ["and more"] : [])].join("; ");
   return new Problem("invalid_request", detail, { violations });
@@ -177,8 +193,8 @@ export function sessionQuotaReached(quota: number, wait: number): Problem {
 }
 
 export function permissionDenied(detail: string, missing?: readonly string[]): Problem {
-  const metadata = missing ? { missing_permissions: missing.join(",") } : {};
-  return new Problem("permission_denied", detail, { metadata });
+  const facts = missing ? { missing_permissions: missing } : {};
+  return new Problem("permission_denied", detail, { facts });
 }
 
 /** The denial of a gateway's client as the response to the gateway, with its reason in a header. */
@@ -222,8 +238,21 @@ export function bodyTooLarge(limit: number): Problem {
   );
 }
 
-export function unsupportedMediaType(expected: string): Problem {
-  return new Problem("unsupported_media_type", `Send the body as uncompressed ${expected}.`);
+/** The body has another media type or is compressed. */
+export function unsupportedMediaType(
+  accepted: readonly string[],
+  { type, encoding }: { readonly type: string; readonly encoding: string },
+): Problem {
+  const given =
+    encoding !== "identity"
+      ? `is compressed with ${quote(encoding)}`
+      : type === ""
+        ? "has no Content-Type"
+        : `has the type ${quote(type)}`;
+  return new Problem(
+    "unsupported_media_type",
+    `The body ${given}. Send it as ${accepted.join(" or ")}, without compression.`,
+  );
 }
 
 export function urlTooLong(limit: number): Problem {
@@ -314,7 +343,7 @@ export function versionMismatch(current: string): Problem {
     "version_mismatch",
     `The application has changed since you read it: its current version is ${current}. ` +
       "Nothing was changed. Read it again before you retry.",
-    { metadata: { current_version: current } },
+    { facts: { current_version: current } },
   );
 }
 

@@ -96,7 +96,12 @@ export function createHandlers(
     }),
     createSystemEndpoints({ readiness, keyHeader, hasConsole, publicUrl, scrape }),
     createWebPages({ keyHeader, hasConsole }),
-    createGateway({ ...shared, unauthenticatedImplementations, pipelines }),
+    createGateway({
+      ...shared,
+      unauthenticatedImplementations,
+      pipelines,
+      listItems: limits.listItems,
+    }),
   ];
 }
 

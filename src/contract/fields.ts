@@ -85,7 +85,8 @@ export function overlong(
   field: string,
   { isMap, maxSize }: Pick<RepeatedField, "isMap" | "maxSize">,
 ): FieldViolation {
-  return { field, message: `must contain no more than ${maxSize} ${isMap ? "pairs" : "items"}` };
+  const [code, parts] = isMap ? ["map.max_pairs", "pairs"] : ["repeated.max_items", "items"];
+  return { field, message: `must contain no more than ${maxSize} ${parts}`, code };
 }
 
 /** Finds the first list or map that is too long, in a message or its JSON, without reading its items. */

@@ -5,7 +5,7 @@ import {
   ErrorInfoSchema,
   RetryInfoSchema,
 } from "../../gen/google/rpc/error_details_pb.js";
-import { groupByField } from "./problems.js";
+import { type FieldViolation, groupByField } from "./problems.js";
 
 /** A refused call, as the service reported it. */
 export interface ProblemReport {
@@ -17,6 +17,12 @@ export interface ProblemReport {
   readonly requestId?: string | undefined;
   /** Validation errors by field. */
   readonly errors: Readonly<Record<string, readonly string[]>>;
+  /** The same with the code of each broken rule, for example `string.max_len`. */
+  readonly violations: readonly Required<FieldViolation>[];
+  /** The permissions that the caller lacks. */
+  readonly missingPermissions: readonly string[];
+  /** The version that a conditional change must name. */
+  readonly currentVersion?: string | undefined;
   /** Milliseconds after which the same call may succeed. */
   readonly retryAfter?: number | undefined;
 }
@@ -27,15 +33,20 @@ export function problemOf(thrown: unknown): ProblemReport {
   const [info] = error.findDetails(ErrorInfoSchema);
   const [badRequest] = error.findDetails(BadRequestSchema);
   const [retry] = error.findDetails(RetryInfoSchema);
-  const violations = (badRequest?.fieldViolations ?? []).map(({ field, description }) => ({
+  const violations = (badRequest?.fieldViolations ?? []).map(({ field, description, reason }) => ({
     field,
     message: description,
+    code: reason,
   }));
+  const { request_id, missing_permissions, current_version } = info?.metadata ?? {};
   return {
     code: info?.reason.toLowerCase(),
     detail: error.rawMessage,
-    requestId: info?.metadata.request_id,
+    requestId: request_id,
     errors: groupByField(violations),
+    violations,
+    missingPermissions: missing_permissions?.split(",") ?? [],
+    currentVersion: current_version,
     retryAfter: retry?.retryDelay && durationMs(retry.retryDelay),
   };
 }

@@ -215,6 +215,8 @@ export interface FieldViolation {
   /** The path of the field, for example `rules[0].priority`. */
   readonly field: string;
   readonly message: string;
+  /** The stable code of the broken rule, for example `string.max_len`. The default is `invalid`. */
+  readonly code?: string;
 }
 
 /** The messages of violations by field. A map, because a field may have any name, such as `constructor`. */

@@ -1,14 +1,17 @@
 /** Longer names are not compared, because the cost grows with the square of the length. */
 const maxLength = 60;
 
-/** The candidate that a mistyped name probably means: at most a third of its characters differ. */
+/** The candidate that a mistyped name probably means: at most a third of its characters differ, and not all. */
 export function nearestOf(name: string, candidates: readonly string[]): string | undefined {
   if (name.length > maxLength) {
     return undefined;
   }
   const ranked = candidates
     .map((candidate) => ({ candidate, distance: editDistance(name.toLowerCase(), candidate) }))
-    .filter(({ candidate, distance }) => distance <= Math.ceil(candidate.length / 3))
+    .filter(
+      ({ candidate: { length }, distance }) =>
+        distance <= Math.ceil(length / 3) && distance < length,
+    )
     .sort((one, other) => one.distance - other.distance);
   return ranked[0]?.candidate;
 }

@@ -129,13 +129,17 @@ function refuseDuplicateName(text: string): void {
 function checkName(names: Set<string> | undefined, literal: string): void {
   const name: string = literal.includes("\\") ? JSON.parse(literal) : literal.slice(1, -1);
   if (names?.has(name)) {
-    throw invalidRequest({ field: name, message: "is duplicated: send it once" });
+    throw invalidRequest({
+      field: name,
+      message: "is duplicated: send it once",
+      code: "duplicate",
+    });
   }
   names?.add(name);
 }
 
 function invalid(message: string): Error {
-  return invalidRequest({ field: "request", message });
+  return invalidRequest({ field: "request", message, code: "malformed" });
 }
 
 function lower(text: string): string {

@@ -12,10 +12,10 @@ export function checkRestrictions(
   const violations = [
     ...(type !== "public" && allowedOrigins.length > 0 ? [disallowedOrigins(type)] : []),
     ...allowedOrigins.flatMap((origin, index) =>
-      toViolations(`allowed_origins[${index}]`, findOriginProblem(origin)),
+      toViolations(`allowed_origins[${index}]`, findOriginProblem(origin), "string.web_origin"),
     ),
     ...allowedCidrs.flatMap((cidr, index) =>
-      toViolations(`allowed_cidrs[${index}]`, findNetworkProblem(cidr)),
+      toViolations(`allowed_cidrs[${index}]`, findNetworkProblem(cidr), "string.network"),
     ),
   ];
   if (violations.length > 0) {
@@ -27,7 +27,7 @@ export function checkRestrictions(
 export function checkSessionQuota(type: ApplicationType, quota: number | undefined): void {
   if (type !== "public" && quota !== undefined) {
     const message = `is only for public applications: a ${type} application opens no sessions. Remove it`;
-    throw invalidRequest({ field: "session_quota", message });
+    throw invalidRequest({ field: "session_quota", message, code: "application.type" });
   }
 }
 
@@ -35,11 +35,12 @@ function disallowedOrigins(type: ApplicationType): FieldViolation {
   return {
     field: "allowed_origins",
     message: `is only for public applications: use allowed_cidrs for a ${type} application`,
+    code: "application.type",
   };
 }
 
-function toViolations(field: string, message: string | undefined): FieldViolation[] {
-  return message === undefined ? [] : [{ field, message }];
+function toViolations(field: string, message: string | undefined, code: string): FieldViolation[] {
+  return message === undefined ? [] : [{ field, message, code }];
 }
 
 function findNetworkProblem(text: string): string | undefined {

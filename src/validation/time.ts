@@ -29,7 +29,11 @@ export function toTimestamp(ms: number | undefined): Timestamp | undefined {
 export function fromTimestamp({ seconds, nanos }: Timestamp, field: string): number {
   const ms = Number(seconds) * 1000 + Math.floor(nanos / 1_000_000);
   if (!(ms <= maxTimestamp && ms >= minTimestamp && nanos >= 0 && nanos < 1_000_000_000)) {
-    throw invalidRequest({ field, message: "must be between 0001-01-01 and 9999-12-31" });
+    throw invalidRequest({
+      field,
+      message: "must be between 0001-01-01 and 9999-12-31",
+      code: "type.timestamp",
+    });
   }
   return ms;
 }
@@ -47,7 +51,8 @@ export async function readExpiry(
   const now = await store.now();
   checkFuture(ms, now);
   if (longest !== undefined && ms > now + longest) {
-    throw invalidRequest(violation(`must be at most ${formatDuration(longest)} from now`));
+    const message = `must be at most ${formatDuration(longest)} from now`;
+    throw invalidRequest(violation(message, "timestamp.within"));
   }
   return ms;
 }
@@ -55,7 +60,7 @@ export async function readExpiry(
 /** Throws unless an `expires_at` is in the future. */
 export function checkFuture(expiresAt: number, now: number): void {
   if (expiresAt <= now) {
-    throw invalidRequest(violation("must be in the future"));
+    throw invalidRequest(violation("must be in the future", "timestamp.gt_now"));
   }
 }
 
@@ -63,7 +68,11 @@ export function checkFuture(expiresAt: number, now: number): void {
 export function readDuration(duration: Duration, field: string): number {
   const { seconds, nanos } = duration;
   if (nanos < 0 || nanos >= 1_000_000_000) {
-    throw invalidRequest({ field, message: "must be a duration such as 3600s" });
+    throw invalidRequest({
+      field,
+      message: "must be a duration such as 3600s",
+      code: "type.duration",
+    });
   }
   return Number(seconds) * 1000 + Math.ceil(nanos / 1_000_000);
 }
@@ -83,6 +92,6 @@ export function formatDuration(ms: number): string {
   return `${count} ${name}${count === 1 ? "" : "s"}`;
 }
 
-function violation(message: string): FieldViolation {
-  return { field: "expires_at", message };
+function violation(message: string, code: string): FieldViolation {
+  return { field: "expires_at", message, code };
 }

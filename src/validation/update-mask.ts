@@ -11,6 +11,9 @@ import {
 } from "../contract/update-mask.js";
 import { nearestOf } from "../lib/nearest.js";
 
+/** The standard rule of update masks, which does not say what is wrong with a path. */
+export const maskRule = "field_mask.in";
+
 /** The paths that are described. A mask may name far more. */
 const maxPaths = 10;
 
@@ -28,7 +31,11 @@ function findUnknownPaths(mask: UpdateMask, message: Message): FieldViolation[] 
   return paths
     .filter((path) => !isUpdatablePath(mask, path))
     .slice(0, maxPaths)
-    .map((path) => ({ field: mask.field.name, message: describeUnknown(mask, path) }));
+    .map((path) => ({
+      field: mask.field.name,
+      message: describeUnknown(mask, path),
+      code: maskRule,
+    }));
 }
 
 function describeUnknown({ field, updatable }: UpdateMask, path: string): string {
@@ -49,7 +56,7 @@ function findMissing(mask: UpdateMask, message: Message): FieldViolation[] {
   return mask.updatable
     .filter((field) => withoutMask(field) === WithoutMask.REQUIRED)
     .filter((field) => updated.has(field) && !values[field.localName])
-    .map(({ name }) => ({ field: name, message: "is required" }));
+    .map(({ name }) => ({ field: name, message: "is required", code: "required" }));
 }
 
 function valuesOf(message: Message): Readonly<Record<string, unknown>> {

@@ -7,14 +7,15 @@ import {
 } from "@bufbuild/protobuf";
 import type { Path } from "@bufbuild/protobuf/reflect";
 import { findOverlong, listFieldsOf, type RepeatedField } from "../contract/fields.js";
+import type { FieldViolation } from "../contract/problems.js";
 import { invalidRequest, maxViolations, type Problem } from "../errors.js";
-import type { MaybePromise } from "../lib/async.js";
+import { type MaybePromise, mapMaybePromise } from "../lib/async.js";
 import { memoize } from "../lib/cache.js";
 import { yieldToEventLoop } from "../lib/event-loop.js";
 import { compileCheck, compileItemCheck } from "./compiled/checks.js";
 import type { Test } from "./compiled/expressions.js";
-import { findUpdateViolations } from "./update-mask.js";
-import { findFieldViolations, findViolations, maskRule, toFieldViolation } from "./violations.js";
+import { findUpdateViolations, maskRule } from "./update-mask.js";
+import { findFieldViolations, findViolations, toFieldViolation } from "./violations.js";
 
 const never: Test = () => false;
 
@@ -51,27 +52,42 @@ function passesCompiledCheck(schema: DescMessage, message: Message): boolean {
   return compiledCheckOf(schema)(message) && findUpdateViolations(schema, message).length === 0;
 }
 
-/**
- * Throws the first {@link maxViolations} violations of a request. Checks the sizes
- * of lists and maps first, then the total number of items, because nested lists multiply
- * the cost of validation. Slow validation yields to the event loop between parts.
- */
+/** Throws the first {@link maxViolations} violations of a request. */
 export function checkRequest(
   schema: DescMessage,
   message: Message,
   itemLimit: number,
 ): MaybePromise<void> {
+  return mapMaybePromise(findRequestViolations(schema, message, itemLimit), throwViolations);
+}
+
+function throwViolations(violations: readonly FieldViolation[]): void {
+  if (violations.length > 0) {
+    throw invalidRequest(violations);
+  }
+}
+
+const noViolations: readonly FieldViolation[] = [];
+
+/**
+ * Finds violations of a request, more than {@link maxViolations} if there are. Checks the sizes
+ * of lists and maps first, then the total number of items, because nested lists multiply
+ * the cost of validation. Slow validation yields to the event loop between parts.
+ */
+export function findRequestViolations(
+  schema: DescMessage,
+  message: Message,
+  itemLimit: number,
+): MaybePromise<readonly FieldViolation[]> {
   const overlong = findOverlong(schema, message);
   if (overlong) {
-    throw invalidRequest(overlong);
+    return [overlong];
   }
   if (listsOfListsIn(schema).length > 0 && itemsIn(schema, message) > itemLimit) {
     const message = `has more than ${itemLimit} list items in total: send fewer or shorter rules`;
-    throw invalidRequest({ field: "request", message });
+    return [{ field: "request", message, code: "repeated.max_items" }];
   }
-  if (!passesCompiledCheck(schema, message)) {
-    return checkInParts(schema, message);
-  }
+  return passesCompiledCheck(schema, message) ? noViolations : findInParts(schema, message);
 }
 
 const listsOfListsIn = memoize<DescMessage, readonly RepeatedField[]>((schema) =>
@@ -99,7 +115,10 @@ interface Part {
   pathOf(path: Path): Path | undefined;
 }
 
-async function checkInParts(schema: DescMessage, message: Message): Promise<void> {
+async function findInParts(
+  schema: DescMessage,
+  message: Message,
+): Promise<readonly FieldViolation[]> {
   const found = findUpdateViolations(schema, message);
   for (const part of partsOf(schema, message)) {
     await yieldToEventLoop();
@@ -113,9 +132,7 @@ async function checkInParts(schema: DescMessage, message: Message): Promise<void
       break;
     }
   }
-  if (found.length > 0) {
-    throw invalidRequest(found);
-  }
+  return found;
 }
 
 /** First the message with shortened lists of messages, then each item that fails the compiled check. */

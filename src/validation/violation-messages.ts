@@ -22,6 +22,7 @@ export function describeViolation(
   return {
     field: pathToString(field) || "request",
     message: forKey ? `key ${text}` : text,
+    code: ruleId,
   };
 }
 

@@ -6,11 +6,8 @@ import type { ApplicationType, Grants } from "../contract/grants.js";
 import { mayHold, validationRules } from "../contract/methods.js";
 import type { FieldViolation } from "../contract/problems.js";
 import { matchesPattern } from "./patterns.js";
-import { findUpdateViolations } from "./update-mask.js";
+import { findUpdateViolations, maskRule } from "./update-mask.js";
 import { describeViolation, type ReportedViolation } from "./violation-messages.js";
-
-/** The standard rule of update masks, which does not say what is wrong with a path. */
-export const maskRule = "field_mask.in";
 
 let validator: Validator | undefined;
 
@@ -62,7 +59,7 @@ export function findMissingContainers(type: ApplicationType, { rules }: Grants):
   const message = `is required in the rules of a ${type} application`;
   return rules.flatMap(({ container }, index) =>
     container === undefined && type !== "management"
-      ? [{ field: `rules[${index}].container`, message }]
+      ? [{ field: `rules[${index}].container`, message, code: "required" }]
       : [],
   );
 }
@@ -79,6 +76,7 @@ function findDisallowedPermissions(
             {
               field: `${path}[${index}]`,
               message: `${permission} cannot be granted to a ${type} application: remove it`,
+              code: "application.type",
             },
           ],
     );

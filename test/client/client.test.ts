@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { buildSync } from "esbuild";
-import { BadRequestSchema } from "../../gen/google/rpc/error_details_pb.js";
+import { BadRequestSchema, ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { createLatchkeyClient as createBrowserClient } from "../../src/client/browser.js";
 import type { LatchkeyClient } from "../../src/client/client.js";
 import { createLatchkeyClient as createNodeClient } from "../../src/client/create-guard.js";
@@ -123,6 +123,14 @@ describe.each([
     });
     expect(await getProblem(call)).toEqual({
       code: "invalid_request",
+      violations: ["name required", "type string.in", "permissions[0] string.permission_name"].map(
+        (violation) => {
+          const [field, code] = violation.split(" ");
+          return { field, code, message: expect.any(String) };
+        },
+      ),
+      missingPermissions: [],
+      currentVersion: undefined,
       detail: expect.stringContaining("name"),
       requestId: expect.any(String),
       errors: {
@@ -186,17 +194,35 @@ describe("the client for Node", () => {
 describe("problemOf", () => {
   it("collects all errors of a field, whatever its name", () => {
     const fieldViolations = [
-      { field: "name", description: "is too long" },
+      { field: "name", description: "is too long", reason: "string.max_len" },
       { field: "name", description: "is not one line" },
       { field: "__proto__", description: "is unknown" },
     ];
     const details = [{ desc: BadRequestSchema, value: { fieldViolations } }];
     const error = new ConnectError("no", Code.InvalidArgument, undefined, details);
-    const { errors } = problemOf(error);
+    const { errors, violations } = problemOf(error);
+    expect(violations).toHaveLength(3);
+    expect(violations[0]).toEqual({
+      field: "name",
+      message: "is too long",
+      code: "string.max_len",
+    });
     expect(Object.entries(errors)).toEqual([
       ["name", ["is too long", "is not one line"]],
       ["__proto__", ["is unknown"]],
     ]);
+  });
+
+  it("reads the missing permissions and the current version", () => {
+    const metadata = { missing_permissions: "a:b,c:d", current_version: "18" };
+    const value = { reason: "PERMISSION_DENIED", domain: "latchkey", metadata };
+    const details = [{ desc: ErrorInfoSchema, value }];
+    const error = new ConnectError("no", Code.PermissionDenied, undefined, details);
+    expect(problemOf(error)).toMatchObject({
+      missingPermissions: ["a:b", "c:d"],
+      currentVersion: "18",
+    });
+    expect(problemOf(new Error("failed")).missingPermissions).toEqual([]);
   });
 
   it.each([new Error("failed"), "failed", undefined, null, 42])("accepts %p", (thrown) => {

@@ -99,6 +99,7 @@ function listen({ implementation, bodyLimit, tls }: ListenOptions): Promise<Addr
     pipelines: { authenticated: pipeline, unauthenticated: pipeline },
     bodyLimit,
     jsonDepth: limits.jsonDepth,
+    listItems: limits.listItems,
   });
   const dispatcher = createDispatcher({
     cors: createCors({ corsOrigins: [], keyHeader: "X-API-Key", bearerKeys: false }),

@@ -35,6 +35,7 @@ describe("the nearest name", () => {
     expect(nearestOf("premissions", names)).toBe("permissions");
     expect(nearestOf("Rules", names)).toBe("rules");
     expect(nearestOf("tenant", names)).toBeUndefined();
+    expect(nearestOf("x", ["q"])).toBeUndefined();
     expect(nearestOf("n".repeat(100_000), names)).toBeUndefined();
   });
 });

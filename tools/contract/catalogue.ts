@@ -22,6 +22,7 @@ import {
   originNotAllowed,
   overloaded,
   Problem,
+  type ProblemFacts,
   pathNotFound,
   permissionDenied,
   rateLimited,
@@ -48,6 +49,8 @@ export interface ProblemType {
   readonly cause: string;
   /** An example of its detail. */
   readonly detail: string;
+  /** Its example of {@link ProblemFacts}. */
+  readonly facts: ProblemFacts;
   /** Its headers in lower case, besides those of every response. */
   readonly headers: readonly string[];
 }
@@ -76,7 +79,7 @@ const examples: readonly Problem[] = [
   bodyTooLarge(1_048_576),
   urlTooLong(8_192),
   headersTooLarge(16_384),
-  unsupportedMediaType("application/json"),
+  unsupportedMediaType(["application/json"], { type: "text/plain", encoding: "identity" }),
   rateLimited("Too many calls or checks with this key. Retry in 1 s.", 1_000, 0, [
     rateLimitPolicyHeader,
     "",
@@ -107,10 +110,10 @@ export function problemType(code: string): ProblemType {
   if (!example || cause === undefined) {
     throw new Error(`the error ${code} is not documented`);
   }
-  const { status, code: grpc, title, rawMessage, headers } = example;
+  const { status, code: grpc, title, rawMessage, facts, headers } = example;
   // Services can have another key header.
   const detail = rawMessage.replace(` in the ${defaultKeyHeader} header`, "");
-  return { status, grpc, title, cause, detail, headers: Object.keys(headers) };
+  return { status, grpc, title, cause, detail, facts, headers: Object.keys(headers) };
 }
 
 /** The errors of a method's own options, and those of idempotency keys. */

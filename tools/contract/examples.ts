@@ -9,6 +9,7 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 import { createValidator } from "@bufbuild/protovalidate";
+import type { FieldViolation } from "../../src/contract/problems.js";
 import { describeViolation, type RulesOf } from "../../src/validation/violation-messages.js";
 import { type Contract, type FieldRules, ownFormat } from "./contract.js";
 
@@ -56,7 +57,7 @@ export function createExamples(contract: Contract, validate: Validate): Examples
 
   function* createValid(message: DescMessage, mode: Mode): Generator<JsonObject> {
     for (const example of createCandidates(message, mode)) {
-      if (isValid(validate(message, example))) {
+      if (validate(message, example).length === 0) {
         yield example;
       }
     }
@@ -199,8 +200,8 @@ export function formatTimestamp(timestamp: string): string {
   return new Date(timestamp).toISOString();
 }
 
-/** Returns the validation errors of a message by field. */
-type Validate = (message: DescMessage, json: JsonObject) => Record<string, string[]>;
+/** Returns the violations of the rules of a message. */
+type Validate = (message: DescMessage, json: JsonObject) => FieldViolation[];
 
 /** Uses the validator and the messages of the service, so that examples match its responses. */
 export function createValidate({ registry }: Contract): Validate {
@@ -215,30 +216,21 @@ export function createValidate({ registry }: Contract): Validate {
     if (result.kind === "error") {
       throw result.error;
     }
-    const errors: Record<string, string[]> = {};
-    for (const violation of result.violations ?? []) {
-      const { field, message } = describeViolation(violation, rulesOf);
-      errors[field] = [...(errors[field] ?? []), message];
-    }
-    return errors;
+    return (result.violations ?? []).map((violation) => describeViolation(violation, rulesOf));
   };
 }
 
-export function isValid(errors: Record<string, string[]>): boolean {
-  return Object.keys(errors).length === 0;
-}
-
-/** Returns the validation errors of a request with one invalid field, if a field can be invalid. */
-export function createValidationErrors(
+/** Returns the violations of a request with one invalid field, if a field can be invalid. */
+export function createViolations(
   message: DescMessage,
   example: JsonObject,
   validate: Validate,
-): Record<string, string[]> | undefined {
+): FieldViolation[] | undefined {
   for (const field of message.fields) {
     for (const value of invalidValues(field)) {
-      const errors = validate(message, { ...example, [field.name]: value });
-      if (!isValid(errors)) {
-        return errors;
+      const violations = validate(message, { ...example, [field.name]: value });
+      if (violations.length > 0) {
+        return violations;
       }
     }
   }

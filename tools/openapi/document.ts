@@ -6,7 +6,7 @@ import { formatList, getComment, paragraphs } from "../contract/prose.js";
 import { createHeaderFields, headers } from "./headers.js";
 import { createOperations } from "./operations.js";
 import { createProbes, probesTag } from "./probes.js";
-import { createProblems, problemSchema } from "./problems.js";
+import { createProblems, problemSchema, violationSchema } from "./problems.js";
 import { createSchemas, type Json } from "./schemas.js";
 
 /** Builds the OpenAPI document of every method with a REST path. */
@@ -67,7 +67,7 @@ export function createDocument({ files, allFiles }: Schema): Json {
       },
       headers: { ...headers, ...headerFields.components },
       responses: problems.components,
-      schemas: { ...schemas.components, Problem: problemSchema },
+      schemas: { ...schemas.components, Problem: problemSchema, Violation: violationSchema },
     },
   };
 }

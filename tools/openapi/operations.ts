@@ -4,6 +4,7 @@ import {
   rateLimitPolicyHeader,
   replayedHeader,
 } from "../../src/contract/headers.js";
+import type { FieldViolation } from "../../src/contract/problems.js";
 import { createRefusalExample, describeAccess, getCallers } from "../contract/access.js";
 import { getAuthErrors, getMethodErrors } from "../contract/catalogue.js";
 import {
@@ -12,12 +13,7 @@ import {
   ownFormat,
   type RestFormat,
 } from "../contract/contract.js";
-import {
-  createExamples,
-  createValidate,
-  createValidationErrors,
-  isValid,
-} from "../contract/examples.js";
+import { createExamples, createValidate, createViolations } from "../contract/examples.js";
 import { formatList, getComment, paragraphs, splitSummary } from "../contract/prose.js";
 import type { HeaderFields } from "./headers.js";
 import { idempotencyKeyParameter, referToHeaders } from "./headers.js";
@@ -128,7 +124,7 @@ export function createOperations({ contract, schemas, problems, headerFields }: 
     };
     return {
       // An absent body counts as an empty one.
-      required: !isPatch && !isValid(validate(input, path)),
+      required: !isPatch && validate(input, path).length > 0,
       content: Object.fromEntries(mediaTypes(format, isPatch).map((type) => [type, media])),
     };
   }
@@ -193,10 +189,15 @@ export function createOperations({ contract, schemas, problems, headerFields }: 
       "store_unavailable",
       "deadline_exceeded",
     ];
-    const errors = createValidationErrors(method.input, example, validate) ?? unknownParameter;
+    const violations = createViolations(method.input, example, validate) ?? [unknownParameter];
+    const { permission, callers } = contract.access(method);
+    const missing = permission && callers.length === 0 ? [permission] : undefined;
     const own: Record<string, Occurrence> = {
-      invalid_request: { detail: formatDetail(errors), errors },
-      permission_denied: { detail: createRefusalExample(contract, method) },
+      invalid_request: { detail: formatDetail(violations), violations },
+      permission_denied: {
+        detail: createRefusalExample(contract, method),
+        ...(missing && { facts: { missing_permissions: missing } }),
+      },
     };
     return problems.responses(codes, own);
   }
@@ -250,10 +251,12 @@ function capitalize(word: string): string {
 }
 
 /** The example for a request without fields. */
-const unknownParameter = { page: ["is not a parameter of this path"] };
+const unknownParameter: FieldViolation = {
+  field: "page",
+  message: "is not a parameter of this path",
+  code: "unknown_parameter",
+};
 
-function formatDetail(errors: Readonly<Record<string, readonly string[]>>): string {
-  return Object.entries(errors)
-    .flatMap(([field, messages]) => messages.map((message) => `${field}: ${message}`))
-    .join("; ");
+function formatDetail(violations: readonly FieldViolation[]): string {
+  return violations.map(({ field, message }) => `${field}: ${message}`).join("; ");
 }

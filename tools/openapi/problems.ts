@@ -1,4 +1,11 @@
-import { problemCatalogue, problemMediaType, problemUri } from "../../src/contract/problems.js";
+import {
+  type FieldViolation,
+  groupByField,
+  problemCatalogue,
+  problemMediaType,
+  problemUri,
+} from "../../src/contract/problems.js";
+import type { ProblemFacts } from "../../src/errors.js";
 import { type ProblemType, problemType } from "../contract/catalogue.js";
 import { exampleRequestId, referToHeaders } from "./headers.js";
 import { type Json, refer } from "./schemas.js";
@@ -6,7 +13,8 @@ import { type Json, refer } from "./schemas.js";
 /** An example of an error that is specific to an operation. */
 export interface Occurrence {
   readonly detail: string;
-  readonly errors?: Readonly<Record<string, readonly string[]>> | undefined;
+  readonly violations?: readonly FieldViolation[] | undefined;
+  readonly facts?: ProblemFacts | undefined;
 }
 
 export interface Problems {
@@ -87,7 +95,7 @@ function combinedResponse(
 function createExample(
   code: string,
   type: ProblemType,
-  { detail, errors }: Occurrence = type,
+  { detail, violations, facts }: Occurrence = type,
 ): Json {
   return {
     type: problemUri(code),
@@ -96,7 +104,8 @@ function createExample(
     detail,
     code,
     request_id: exampleRequestId,
-    errors,
+    ...facts,
+    ...(violations && { errors: groupByField(violations), violations }),
   };
 }
 
@@ -140,12 +149,54 @@ export const problemSchema: Json = {
       description: "The id of the request in the logs.",
       examples: [exampleRequestId],
     },
+    missing_permissions: {
+      type: "array",
+      description:
+        "Of `permission_denied`: the permissions that the caller lacks, if it lacks some.",
+      items: { type: "string" },
+      examples: [["application:read"]],
+    },
+    current_version: {
+      type: "string",
+      description: "Of `version_mismatch`: the version that the application has now.",
+      examples: ["18"],
+    },
+    violations: {
+      type: "array",
+      description: "What is invalid in the request, at most ten violations.",
+      minItems: 1,
+      items: refer("schemas", "Violation"),
+    },
     errors: {
       type: "object",
-      description: "The validation errors of the request by field path.",
+      description: "The messages of `violations` by field path.",
       additionalProperties: { type: "array", minItems: 1, items: { type: "string" } },
       examples: [{ "rules[0].priority": ["must be at least 1"] }],
     },
   },
   required: ["type", "title", "status", "detail", "code", "request_id"],
+};
+
+/** What is invalid in a request, for programs. */
+export const violationSchema: Json = {
+  type: "object",
+  description: "An invalid field and how to fix it.",
+  properties: {
+    field: {
+      type: "string",
+      description: "The path of the field, or `request` for the request as a whole.",
+      examples: ["rules[0].priority"],
+    },
+    code: {
+      type: "string",
+      description: "The stable code of the broken rule, for programs.",
+      examples: ["int32.gte"],
+    },
+    message: {
+      type: "string",
+      description: "What the field must be, for people.",
+      examples: ["must be at least 1"],
+    },
+  },
+  required: ["field", "code", "message"],
 };

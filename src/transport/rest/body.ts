@@ -39,7 +39,7 @@ export function createBodyReader(
     }
     throw format === RestFormat.LENIENT_JSON
       ? invalidRequest({ field: "content-type", message: `must be ${type}, without compression` })
-      : unsupportedMediaType(type);
+      : unsupportedMediaType(types, { type: given, encoding });
   }
 
   return (exchange) =>
@@ -61,7 +61,7 @@ function decodeForm(body: Buffer): URLSearchParams {
   try {
     decodeURIComponent(text.replace(barePercent, "%25"));
   } catch {
-    throw invalidRequest({ field: "request", message: "is not valid UTF-8" });
+    throw invalidRequest({ field: "request", message: "is not valid UTF-8", code: "malformed" });
   }
   // A question mark at the start would be removed, because it starts a query.
   return new URLSearchParams(`&${text}`);
@@ -73,7 +73,11 @@ function parseForm(body: Buffer): Record<string, string> {
   const parameters: [name: string, value: string][] = [];
   for (const [name, value] of decodeForm(body)) {
     if (names.has(name)) {
-      throw invalidRequest({ field: name, message: "is duplicated: send it once" });
+      throw invalidRequest({
+        field: name,
+        message: "is duplicated: send it once",
+        code: "duplicate",
+      });
     }
     names.add(name);
     if (value !== "") {

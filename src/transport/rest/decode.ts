@@ -23,13 +23,15 @@ import {
   withoutMask,
 } from "../../contract/update-mask.js";
 import { invalidRequest, maxViolations } from "../../errors.js";
+import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
+import { nearestOf } from "../../lib/nearest.js";
 import { type Fields, findUnsupported } from "../codec/message-fields.js";
 import { checkCalendar, parseDuration } from "../codec/time.js";
 
 type PathFields = Readonly<Record<string, string>>;
 
 /** Builds a message from the body, the path and the query. Each field is in exactly one of them. */
-type Decode = (body: unknown, path: PathFields, query: URLSearchParams) => Message;
+type Decode = (body: unknown, path: PathFields, query: URLSearchParams) => MaybePromise<Message>;
 
 interface MessageDecoder {
   readonly decode: Decode;
@@ -42,6 +44,11 @@ interface DecoderOptions {
   readonly keepsEmpty?: boolean;
   /** Whether the body is a merge patch (RFC 7396): it changes the fields that it has. */
   readonly isPatch?: boolean;
+  /**
+   * Finds the rules that a message breaks. Called with what could be read of an invalid request, so that
+   * the caller learns of all violations at once. By default, only those of the JSON are reported.
+   */
+  readonly findRuleViolations?: (message: Message) => MaybePromise<readonly FieldViolation[]>;
 }
 
 /** Creates a decoder of REST requests. Throws at startup if a field type is not supported. */
@@ -72,26 +79,36 @@ export function createDecoder(
   const readBody = fieldsReader(hasBody ? [...otherFields, ...repeatedFields] : [], options);
   const readOthers = fieldsReader(hasBody ? boundFields : [...boundFields, ...otherFields], {});
   const queryFields = hasBody ? [] : otherFields;
-  const toJson = (query: URLSearchParams, violations: FieldViolation[]) =>
+  const toJson = (query: URLSearchParams, violations: Violation[]) =>
     queryToJson(queryFields, valuesByName(query, options.keepsEmpty ?? false), violations);
   const writeMask = mask && createMaskWriter(mask, options);
+  const { findRuleViolations = () => [] } = options;
+
+  /** Throws the violations, and those of rules that they do not explain. */
+  function refuse(message: Message, violations: readonly Violation[]): MaybePromise<never> {
+    return mapMaybePromise(findRuleViolations(message), (broken) => {
+      const others = broken.filter(({ field }) => !explains(violations, field));
+      throw invalidRequest([...violations, ...others]);
+    });
+  }
+
   return {
     decode(body, path, query) {
       const overlong = findOverlong(schema, body);
       if (overlong) {
         throw invalidRequest(overlong);
       }
-      const violations: FieldViolation[] = [];
+      const violations: Violation[] = [];
       const message = create(schema);
       readBody(body, message as unknown as Fields, "", violations);
       checkRepeated(repeatedFields, message as unknown as Fields, path, violations);
       const others = query.size > 0 ? { ...path, ...toJson(query, violations) } : path;
       readOthers(others, message as unknown as Fields, "", violations);
-      if (violations.length > 0) {
+      if (!isObject(body)) {
         throw invalidRequest(violations);
       }
       writeMask?.(message as unknown as Fields, body as Fields);
-      return message;
+      return violations.length > 0 ? refuse(message, violations) : message;
     },
   };
 }
@@ -101,12 +118,12 @@ function checkRepeated(
   fields: readonly DescField[],
   message: Fields,
   path: PathFields,
-  violations: FieldViolation[],
+  violations: Violation[],
 ): void {
   for (const { name, localName } of fields) {
     const given = message[localName];
     if (typeof given === "string" && given !== "" && !isSameId(given, path[name])) {
-      addViolation(violations, name, "must be the one in the path, or absent");
+      addViolation(violations, name, "must be the one in the path, or absent", "differs");
     }
   }
 }
@@ -115,29 +132,74 @@ function isSameId(one: string, other: string | undefined): boolean {
   return one.toLowerCase() === other?.toLowerCase();
 }
 
+/** A part of the request that cannot be read. */
+interface Violation extends FieldViolation {
+  /** The field that was probably meant. */
+  readonly meant?: string | undefined;
+}
+
 /** Adds a violation. Throws as soon as there are more than {@link maxViolations}. */
-function addViolation(violations: FieldViolation[], field: string, message: string): void {
-  violations.push({ field, message });
+function addViolation(
+  violations: Violation[],
+  field: string,
+  message: string,
+  code: string,
+  meant?: string,
+): void {
+  violations.push({ field, message, code, meant });
   if (violations.length > maxViolations) {
     throw invalidRequest(violations);
   }
+}
+
+/** Adds the violation of a name that does not exist, with a similar one that does. */
+function addUnknown(
+  violations: Violation[],
+  within: string,
+  name: string,
+  kind: "field of this request" | "parameter of this path",
+  known: readonly string[],
+): void {
+  const prefix = within === "" ? "" : `${within}.`;
+  const similar = nearestOf(name, known);
+  const hint = similar === undefined ? "" : `: did you mean ${similar}?`;
+  const code = kind === "field of this request" ? "unknown_field" : "unknown_parameter";
+  const meant = similar === undefined ? undefined : `${prefix}${similar}`;
+  addViolation(violations, `${prefix}${name}`, `is not a ${kind}${hint}`, code, meant);
+}
+
+/** Whether the rule of a field may be broken only because the field, a part or the whole of it cannot be read. */
+function explains(violations: readonly Violation[], field: string): boolean {
+  return violations.some(({ field: unread, meant = unread }) =>
+    [unread, meant].some((path) => isWithin(path, field) || isWithin(field, path)),
+  );
+}
+
+/** Whether a field path is another one or a part of it. Rules of the whole request have the path `request`. */
+function isWithin(path: string, whole: string): boolean {
+  return (
+    whole === "request" ||
+    path === whole ||
+    (path.startsWith(whole) && /^[.[]/.test(path.slice(whole.length)))
+  );
 }
 
 /** Converts a query to the JSON of a message. */
 function queryToJson(
   fields: readonly DescField[],
   query: ReadonlyMap<string, readonly string[]>,
-  violations: FieldViolation[],
+  violations: Violation[],
 ): Record<string, unknown> {
   const json: Record<string, unknown> = {};
   for (const [name, values] of query) {
     const field = fields.find((field) => field.name === name);
     if (!field) {
-      addViolation(violations, name, "is not a parameter of this path");
+      const names = fields.map(({ name }) => name);
+      addUnknown(violations, "", name, "parameter of this path", names);
     } else if (field.fieldKind === "list") {
       json[name] = values;
     } else if (values.length > 1) {
-      addViolation(violations, name, "is repeated");
+      addViolation(violations, name, "is repeated", "duplicate");
     } else if (values[0] !== undefined) {
       json[name] = fromQuery(field.scalar, values[0]);
     }
@@ -170,16 +232,14 @@ function fromQuery(scalar: ScalarType | undefined, text: string): unknown {
   }
 }
 
-/** Reads a JSON value, or adds the violations at its path. */
-type ReadValue = (value: unknown, path: string, violations: FieldViolation[]) => unknown;
+/**
+ * Reads a JSON value, or adds the violations at its path and returns a value that a message can
+ * have in its place.
+ */
+type ReadValue = (value: unknown, path: string, violations: Violation[]) => unknown;
 
 /** Reads the members of a JSON object into the fields of a message. */
-type ReadFields = (
-  value: unknown,
-  into: Fields,
-  path: string,
-  violations: FieldViolation[],
-) => void;
+type ReadFields = (value: unknown, into: Fields, path: string, violations: Violation[]) => void;
 
 function fieldsReader(messageFields: readonly DescField[], options: DecoderOptions): ReadFields {
   const { ignoresUnknown = false } = options;
@@ -189,20 +249,21 @@ function fieldsReader(messageFields: readonly DescField[], options: DecoderOptio
       { name: field.localName, read: fieldReader(field, options) },
     ]),
   );
+  const names = [...fields.keys()];
   return (value, into, path, violations) => {
     if (!isObject(value)) {
-      addViolation(violations, path || "request", "must be an object");
+      addViolation(violations, path || "request", "must be an object", "type.object");
       return;
     }
     for (const name in value) {
       const item = value[name];
       const field = fields.get(name);
-      const itemPath = path === "" ? name : `${path}.${name}`;
       if (!field) {
         if (!ignoresUnknown) {
-          addViolation(violations, itemPath, "is not a field of this request");
+          addUnknown(violations, path, name, "field of this request", names);
         }
       } else if (item !== null) {
+        const itemPath = path === "" ? name : `${path}.${name}`;
         into[field.name] = field.read(item, itemPath, violations);
       }
     }
@@ -231,7 +292,7 @@ function fieldReader(field: DescField, options: DecoderOptions): ReadValue {
       field.listKind === "message" ? readerOf(field.message, options) : scalarReader(field);
     return (value, path, violations) => {
       if (!Array.isArray(value)) {
-        addViolation(violations, path, "must be an array");
+        addViolation(violations, path, "must be an array", "type.array");
         return [];
       }
       return value.map((item, index) => read(item, `${path}[${index}]`, violations));
@@ -266,9 +327,12 @@ function scalarReader(field: DescField): ReadValue {
 
 const readString: ReadValue = (value, path, violations) => {
   if (typeof value !== "string") {
-    addViolation(violations, path, "must be a string");
-  } else if (!value.isWellFormed()) {
-    addViolation(violations, path, "has an unpaired surrogate");
+    addViolation(violations, path, "must be a string", "type.string");
+    return "";
+  }
+  if (!value.isWellFormed()) {
+    addViolation(violations, path, "has an unpaired surrogate", "string.unicode");
+    return "";
   }
   return value;
 };
@@ -279,17 +343,18 @@ const readIfString: ReadValue = (value, path, violations) =>
 /** Reads a map of strings. */
 const readMap: ReadValue = (value, path, violations) => {
   if (!isObject(value)) {
-    addViolation(violations, path, "must be an object");
+    addViolation(violations, path, "must be an object", "type.object");
     return {};
   }
+  const before = violations.length;
   for (const key in value) {
     const itemPath = `${path}[${JSON.stringify(key)}]`;
     if (!key.isWellFormed()) {
-      addViolation(violations, itemPath, "key has an unpaired surrogate");
+      addViolation(violations, itemPath, "key has an unpaired surrogate", "string.unicode");
     }
     readString(value[key], itemPath, violations);
   }
-  return value;
+  return violations.length === before ? value : {};
 };
 
 /** Reads the pairs to set. The keys to remove, which are null, are only in the update mask. */
@@ -304,21 +369,24 @@ const readMapPatch: ReadValue = (value, path, violations) =>
 
 const readInteger: ReadValue = (value, path, violations) => {
   if (typeof value !== "number" || (value | 0) !== value) {
-    addViolation(violations, path, "must be a whole number of at most 32 bits");
+    addViolation(violations, path, "must be a whole number of at most 32 bits", "type.integer");
+    return 0;
   }
   return value;
 };
 
 const readNumber: ReadValue = (value, path, violations) => {
   if (typeof value !== "number") {
-    addViolation(violations, path, "must be a number");
+    addViolation(violations, path, "must be a number", "type.number");
+    return 0;
   }
   return value;
 };
 
 const readBoolean: ReadValue = (value, path, violations) => {
   if (typeof value !== "boolean") {
-    addViolation(violations, path, "must be true or false");
+    addViolation(violations, path, "must be true or false", "type.boolean");
+    return false;
   }
   return value;
 };
@@ -327,7 +395,8 @@ const readTimestamp: ReadValue = (value, path, violations) => {
   try {
     return parseTimestamp(value);
   } catch {
-    addViolation(violations, path, "must be a date and time such as 2030-01-31T12:00:00.000Z");
+    const message = "must be a date and time such as 2030-01-31T12:00:00.000Z";
+    addViolation(violations, path, message, "type.timestamp");
     return undefined;
   }
 };
@@ -335,7 +404,7 @@ const readTimestamp: ReadValue = (value, path, violations) => {
 const readDuration: ReadValue = (value, path, violations) => {
   const duration = parseDuration(value);
   if (!duration) {
-    addViolation(violations, path, "must be a duration such as 3600s");
+    addViolation(violations, path, "must be a duration such as 3600s", "type.duration");
   }
   return duration;
 };

@@ -7,6 +7,7 @@ import { methodNotAllowed, pathNotFound, toProblem } from "../../errors.js";
 import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
 import { createGenerationalCache, memoize } from "../../lib/cache.js";
 import type { Pipelines } from "../../middleware/pipeline.js";
+import { findRequestViolations } from "../../validation/validate.js";
 import { cacheEncoded, type Encode } from "../codec/encoded-cache.js";
 import type { Exchange, Handled, RequestHandler } from "../http/exchange.js";
 import type { HeaderList } from "../http/headers.js";
@@ -32,6 +33,8 @@ interface GatewayOptions {
   readonly bodyLimit: number;
   /** The maximum nesting depth of JSON. */
   readonly jsonDepth: number;
+  /** The maximum number of list items in a request. */
+  readonly listItems: number;
 }
 
 /** Returns the encoder of a response type. Methods with the same type share its cache. */
@@ -41,7 +44,7 @@ type PathFields = Readonly<Record<string, string>>;
 type Route = (exchange: Exchange, fields: PathFields) => MaybePromise<Handled>;
 
 /** Builds the request message. */
-type Decode = (exchange: Exchange, fields: PathFields, body: unknown) => Message;
+type Decode = (exchange: Exchange, fields: PathFields, body: unknown) => MaybePromise<Message>;
 
 /** Reads the request message. */
 type Receive = (exchange: Exchange, fields: PathFields) => MaybePromise<Message>;
@@ -112,6 +115,7 @@ function createRoute(
   const receive = createReceive(binding, {
     bodyLimit: isUnauthenticated ? unauthenticatedBodyLimit(method) : options.bodyLimit,
     jsonDepth: options.jsonDepth,
+    listItems: options.listItems,
   });
 
   return (exchange, fields) => {
@@ -158,7 +162,10 @@ function createRawWriter({ status }: Binding): ResponseWriter {
   };
 }
 
-function decoderOf({ method, segments, hasBody, isPatch, format }: Binding): Decode {
+function decoderOf(
+  { method, segments, hasBody, isPatch, format }: Binding,
+  listItems: number,
+): Decode {
   const pathFields = segments.flatMap((segment) => ("field" in segment ? segment.field : []));
   const isForGateways = accessOf(method).keyHeader !== "";
   const decoder = createDecoder(method.input, pathFields, hasBody, {
@@ -166,6 +173,7 @@ function decoderOf({ method, segments, hasBody, isPatch, format }: Binding): Dec
     // A gateway fills in variables. If one is empty, a check without the field would be weaker.
     keepsEmpty: isForGateways,
     isPatch,
+    findRuleViolations: (message) => findRequestViolations(method.input, message, listItems),
   });
   const decode: Decode = ({ query }, fields, body) => {
     const parameters = query === "" ? noQuery : new URLSearchParams(query);
@@ -187,10 +195,11 @@ function cacheByQuery(decode: Decode): Decode {
     if (cached) {
       return cached;
     }
-    const message = decode(exchange, fields, body);
-    return cache.shouldAdmit() && !mayContainKey(query)
-      ? cache.add(query, 0, message, url.length)
-      : message;
+    return mapMaybePromise(decode(exchange, fields, body), (message) =>
+      cache.shouldAdmit() && !mayContainKey(query)
+        ? cache.add(query, 0, message, url.length)
+        : message,
+    );
   };
 }
 
@@ -200,14 +209,14 @@ function encoderFor({ method: { output }, format }: Binding, encoderOf: EncoderO
     : createEncoder(output, { omitsAbsent: true });
 }
 
-type ReceiveLimits = Pick<GatewayOptions, "bodyLimit" | "jsonDepth">;
+type ReceiveLimits = Pick<GatewayOptions, "bodyLimit" | "jsonDepth" | "listItems">;
 
 function createReceive(binding: Binding, limits: ReceiveLimits): Receive {
   if (isRawBody(binding.method.input)) {
     return (exchange) =>
       mapMaybePromise(exchange.readBody(limits.bodyLimit), (data) => toRawBody(exchange, data));
   }
-  const decode = decoderOf(binding);
+  const decode = decoderOf(binding, limits.listItems);
   if (!binding.hasBody) {
     return (exchange, fields) => decode(exchange, fields, {});
   }

@@ -59,8 +59,9 @@ export function describeCreateApplication(subject: ApiSubject): void {
         type: "private",
         ...tokenRead,
       });
-      const { message } = await expectRefused(call, "permission_denied");
+      const { message, facts } = await expectRefused(call, "permission_denied");
       expect(message).toContain("application:create");
+      expect(facts.missingPermissions).toEqual(["application:create"]);
       expect(message).toContain("private one");
     });
 
@@ -125,6 +126,23 @@ export function describeCreateApplication(subject: ApiSubject): void {
       );
       expect(Object.keys(errors)).toContain(field);
       expect((await api().listApplications(root.key)).pagination?.totalItems).toBe(1);
+    });
+
+    it("is refused with the code of each broken rule", async () => {
+      const root = await server().createTenant();
+      const request = { name: "n".repeat(201), type: "private", permissions: ["NO"] };
+      const { facts } = await expectRefused(
+        api().createApplication(root.key, request),
+        "invalid_request",
+      );
+      expect(facts.violations).toEqual([
+        { field: "name", code: "string.max_len", message: expect.stringMatching(/200/) },
+        {
+          field: "permissions[0]",
+          code: "string.permission_name",
+          message: expect.stringMatching(/colons/),
+        },
+      ]);
     });
 
     it("accepts a name of 200 characters of any size", async () => {

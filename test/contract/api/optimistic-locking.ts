@@ -110,9 +110,9 @@ export function describeOptimisticLocking({ server, api, expectRefused }: ApiSub
       const { key, created, version, target, readState } = await createTarget();
       const before = await readState();
       const stale = run(api(), key, { ...target, ifMatch: created.version });
-      expect((await expectRefused(stale, "version_mismatch")).message).toContain(
-        `current version is ${version}`,
-      );
+      const { message, facts } = await expectRefused(stale, "version_mismatch");
+      expect(message).toContain(`current version is ${version}`);
+      expect(facts.currentVersion).toBe(version);
       expect(await readState()).toEqual(before);
     });
 

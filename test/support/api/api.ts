@@ -40,6 +40,7 @@ import type {
   RevokeAllSessionsResponse,
   Session,
 } from "../../../gen/latchkey/v1/session_service_pb.js";
+import { type FieldViolation, groupByField } from "../../../src/contract/problems.js";
 
 /** A key, `undefined` for a caller without a key, or a key with headers. */
 export type Key = string | undefined | KeyWithHeaders;
@@ -168,6 +169,13 @@ export interface StreamingApi extends Api {
   ): AsyncIterable<StreamCheckAccessResponse>;
 }
 
+/** What programs read of an error. */
+interface FailureFacts {
+  readonly violations: readonly Required<FieldViolation>[];
+  readonly missingPermissions: readonly string[];
+  readonly currentVersion?: string | undefined;
+}
+
 /** The error of a refused call, independent of the protocol. */
 export class ApiFailure extends Error {
   constructor(
@@ -181,6 +189,7 @@ export class ApiFailure extends Error {
     readonly requestId: string,
     /** Whether the response has a retry delay. */
     readonly hasRetryHint = false,
+    readonly facts: FailureFacts = { violations: [], missingPermissions: [] },
   ) {
     super(message);
   }
@@ -194,13 +203,21 @@ export function toApiFailure(
   badRequest: BadRequest | undefined,
   hasRetryHint?: boolean,
 ): ApiFailure {
-  const errors: Record<string, string[]> = {};
-  for (const { field, description } of badRequest?.fieldViolations ?? []) {
-    errors[field] = [...(errors[field] ?? []), description];
-  }
+  const violations = (badRequest?.fieldViolations ?? []).map(({ field, description, reason }) => ({
+    field,
+    message: description,
+    code: reason,
+  }));
+  const { missing_permissions, current_version } = info?.metadata ?? {};
+  const facts = {
+    violations,
+    missingPermissions: missing_permissions?.split(",") ?? [],
+    currentVersion: current_version,
+  };
+  const errors = groupByField(violations);
   const reason = info?.reason.toLowerCase() ?? "";
   const requestId = info?.metadata.request_id ?? "";
-  return new ApiFailure(reason, code, message, errors, requestId, hasRetryHint);
+  return new ApiFailure(reason, code, message, errors, requestId, hasRetryHint, facts);
 }
 
 /** The key of an application that was just created or got a new key. */

@@ -76,7 +76,12 @@ export function createRestApi(url: string): Api {
     }
     const { code, detail, errors = {}, request_id } = problem;
     const hasRetryHint = response.headers.has("retry-after");
-    throw new ApiFailure(code, response.status, detail, errors, request_id, hasRetryHint);
+    const { violations = [], missing_permissions = [], current_version } = problem;
+    throw new ApiFailure(code, response.status, detail, errors, request_id, hasRetryHint, {
+      violations,
+      missingPermissions: missing_permissions,
+      currentVersion: current_version,
+    });
   }
 
   const application = (text: string) => read(ApplicationSchema, text);

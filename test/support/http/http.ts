@@ -1,6 +1,7 @@
 import { type Agent, type OutgoingHttpHeaders, request } from "node:http";
 import { connect } from "node:net";
 import { expect } from "@jest/globals";
+import { type FieldViolation, groupByField } from "../../../src/contract/problems.js";
 
 /** A complete HTTP/1.1 response. */
 export interface HttpResponse {
@@ -122,6 +123,9 @@ interface ProblemBody {
   readonly code: string;
   readonly request_id: string;
   readonly errors?: Readonly<Record<string, readonly string[]>>;
+  readonly violations?: readonly Required<FieldViolation>[];
+  readonly missing_permissions?: readonly string[];
+  readonly current_version?: string;
 }
 
 /** Checks that a response is a documented error and returns its body. */
@@ -138,7 +142,12 @@ export function expectProblem(response: HttpResponse, status: number, code: stri
     detail: expect.stringMatching(/./),
     code,
     request_id: response.headers["x-request-id"],
-    ...(problem.errors && { errors: expect.any(Object) }),
+    ...(problem.missing_permissions && { missing_permissions: expect.any(Array) }),
+    ...(problem.current_version && { current_version: expect.any(String) }),
+    ...(problem.errors && {
+      errors: groupByField(problem.violations),
+      violations: expect.any(Array),
+    }),
   });
   return problem;
 }

@@ -126,6 +126,21 @@ describe("documented errors", () => {
     const headers = { "svc-api-key": target.root.key, "content-type": "text/plain" };
     expectProblem(await create("{}", headers), 415, "unsupported_media_type");
   });
+
+  it.each([
+    [{ "content-type": "text/plain" }, 'has the type "text/plain"'],
+    [{ "content-type": "x".repeat(1_000) }, `has the type "${"x".repeat(200)}…"`],
+    [{}, "has no Content-Type"],
+    [
+      { "content-type": "application/json", "content-encoding": "gzip" },
+      'is compressed with "gzip"',
+    ],
+  ])("names the type of a refused body and the accepted one: %j", async (headers, given) => {
+    const response = await create("{}", { "svc-api-key": target.root.key, ...headers });
+    expect(expectProblem(response, 415, "unsupported_media_type").detail).toBe(
+      `The body ${given}. Send it as application/json, without compression.`,
+    );
+  });
 });
 
 describe("a request with several errors", () => {

@@ -1,4 +1,4 @@
-import type { Message } from "@bufbuild/protobuf";
+import type { DescMethod, Message } from "@bufbuild/protobuf";
 import {
   Code,
   ConnectError,
@@ -21,7 +21,12 @@ import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
 import { trailerParse } from "@connectrpc/connect/protocol-grpc-web";
 import { universalResponseToNodeResponse } from "@connectrpc/connect-node";
 import type { ProtocolName } from "../../../auth/caller.js";
-import { bodyTooLarge, Problem, requestCanceled } from "../../../errors.js";
+import {
+  bodyTooLarge,
+  type Problem,
+  requestCanceled,
+  unsupportedMediaType,
+} from "../../../errors.js";
 import type { Cancellation } from "../../../lib/cancellation.js";
 import { cancellationError } from "../../../middleware/deadline.js";
 import type { Pipeline } from "../../../middleware/pipeline.js";
@@ -128,7 +133,7 @@ export function createLibraryMethod(options: LibraryMethodOptions): LibraryMetho
       const converted = convert();
       universal = converted;
       if (!isTypeKnown(converted)) {
-        throw unknownType();
+        throw unknownType(method, exchange);
       }
       if (Number(converted.header.get("content-length") ?? 0) > bodyLimit + envelopeSize) {
         throw bodyTooLarge(bodyLimit);
@@ -147,7 +152,7 @@ export function createLibraryMethod(options: LibraryMethodOptions): LibraryMetho
           return outcome;
         });
         response.then(
-          async (early) => isStarted || reject(await toProblem(early)),
+          async (early) => isStarted || reject(await toProblem(early, exchange)),
           (reason) => reject(toDecodeProblem(reason, bodyLimit)),
         );
       });
@@ -183,9 +188,12 @@ export function createLibraryMethod(options: LibraryMethodOptions): LibraryMetho
   }
 
   /** The error in a response of the library to a request that it could not read. */
-  async function toProblem(response: UniversalServerResponse): Promise<Problem> {
-    return response.status === unsupportedMediaType
-      ? unknownType()
+  async function toProblem(
+    response: UniversalServerResponse,
+    exchange: Exchange,
+  ): Promise<Problem> {
+    return response.status === unknownTypeStatus
+      ? unknownType(method, exchange)
       : toDecodeProblem(await readError(response), bodyLimit);
   }
 
@@ -275,15 +283,18 @@ function linkCancellation(signal: AbortSignal, cancellation: Cancellation): void
   });
 }
 
-function unknownType(): Problem {
-  return new Problem(
-    "unsupported_media_type",
-    "Send a gRPC, gRPC-Web or Connect message, or see /openapi.json for the REST paths.",
+function unknownType({ methodKind }: DescMethod, { method, headers, query }: Exchange): Problem {
+  const { "content-type": type = "" } = headers;
+  const given = method === "GET" ? (new URLSearchParams(query).get("encoding") ?? "") : type;
+  const connect = methodKind === "unary" ? "application/" : "application/connect+";
+  return unsupportedMediaType(
+    [`${connect}json`, `${connect}proto`, "application/grpc", "application/grpc-web"],
+    { type: given, encoding: "identity" },
   );
 }
 
 /** The library's status for an unknown content type. */
-const unsupportedMediaType = 415;
+const unknownTypeStatus = 415;
 
 /** Reads the error in a response of the library, in any protocol. */
 async function readError({
