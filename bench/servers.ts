@@ -118,8 +118,14 @@ async function start(options: Start): Promise<Server> {
   return { port, pid: child.pid as number, startupMs, stop: () => stop(child) };
 }
 
-/** A load opens more sessions of one application than the default quota allows. */
-const highSessionQuota = { SESSION_QUOTA: "1000000" };
+/** A load opens more sessions of one application, from one address, than the defaults allow. */
+const highSessionQuota = {
+  SESSION_QUOTA: "1000000",
+  UNAUTHORIZED_SESSION_QUOTA: "1000000",
+  RATE_LIMIT_SESSIONS: "off",
+  // An address of a proxy has no share of its own.
+  TRUSTED_PROXIES: "127.0.0.1",
+};
 
 /** Does not inherit the variables of this shell. */
 function createEnvironment(settings: StoreEnvironment): StoreEnvironment {

@@ -7329,7 +7329,7 @@ export const openapi = {
           "Sessions"
         ],
         "summary": "Opens a session for the public application of the caller's key",
-        "description": "It has no access until it is authorized.\n\nThe `session_quota` of the application, or the default of the service, limits the number of open sessions.\n\nRequires the key of a public application.",
+        "description": "It has no access until it is authorized.\n\nThe number of sessions that wait for authorization is limited. One client address (IPv6: one /64 network) has at most a tenth of them.\n\nRequires the key of a public application.",
         "x-access": "Requires the key of a public application.",
         "x-callers": [
           "public"
@@ -7478,7 +7478,7 @@ export const openapi = {
             "$ref": "#/components/responses/IdempotencyKeyReused"
           },
           "429": {
-            "description": "`session_quota_reached`: The application has reached its session quota. `rate_limited`: Too many calls or checks with this key, or too many invalid keys, calls of `/keys/revoke` or invalid signatures from this address.",
+            "description": "`session_quota_reached`: The application has reached its session quota, or too many sessions from one address wait for authorization. `rate_limited`: Too many calls or checks with this key, or too many invalid keys, calls of `/keys/revoke` or invalid signatures from this address.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -7508,7 +7508,7 @@ export const openapi = {
                       "type": "/docs/errors/session_quota_reached",
                       "title": "Session quota reached",
                       "status": 429,
-                      "detail": "The application has reached its quota of 10000 open sessions. Retry in 180 s, revoke open sessions, or raise the session_quota of the application.",
+                      "detail": "The application has reached its quota of 10000 authorized sessions. Revoke some, or raise the session_quota of the application. Retry in 180 s.",
                       "code": "session_quota_reached",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -7823,7 +7823,7 @@ export const openapi = {
           "Sessions"
         ],
         "summary": "Authorizes a session and consumes the nonce",
-        "description": "The caller is a private application of the same tenant and can grant only permissions that it holds itself. The session can never do more than its authorizer can do at that time, and is revoked with it. A refused call does not consume the nonce.\n\nThe client that opened the session gets this access. Accept a nonce only from an authenticated user, in a request with CSRF protection, and never from a link. Otherwise an attacker can open a session and let your user authorize it (session fixation).\n\nOver REST, the response has no body, and the header `Latchkey-Session-Id` has the id of the session.\n\nRequires the key of a private application.",
+        "description": "The caller is a private application of the same tenant and can grant only permissions that it holds itself. The session can never do more than its authorizer can do at that time, and is revoked with it. A refused call does not consume the nonce.\n\nThe `session_quota` of the application that opened the session, or the default of the service, limits the number of authorized sessions.\n\nThe client that opened the session gets this access. Accept a nonce only from an authenticated user, in a request with CSRF protection, and never from a link. Otherwise an attacker can open a session and let your user authorize it (session fixation).\n\nOver REST, the response has no body, and the header `Latchkey-Session-Id` has the id of the session.\n\nRequires the key of a private application.",
         "x-access": "Requires the key of a private application.",
         "x-callers": [
           "private"
@@ -8057,7 +8057,55 @@ export const openapi = {
             "$ref": "#/components/responses/IdempotencyKeyReused"
           },
           "429": {
-            "$ref": "#/components/responses/RateLimited"
+            "description": "`session_quota_reached`: The application has reached its session quota, or too many sessions from one address wait for authorization. `rate_limited`: Too many calls or checks with this key, or too many invalid keys, calls of `/keys/revoke` or invalid signatures from this address.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              },
+              "Retry-After": {
+                "$ref": "#/components/headers/Retry-After"
+              },
+              "X-RateLimit-Reset": {
+                "$ref": "#/components/headers/X-RateLimit-Reset"
+              },
+              "RateLimit-Policy": {
+                "$ref": "#/components/headers/RateLimit-Policy"
+              },
+              "RateLimit": {
+                "$ref": "#/components/headers/RateLimit"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "session_quota_reached": {
+                    "summary": "Session quota reached",
+                    "value": {
+                      "type": "/docs/errors/session_quota_reached",
+                      "title": "Session quota reached",
+                      "status": 429,
+                      "detail": "The application has reached its quota of 10000 authorized sessions. Revoke some, or raise the session_quota of the application. Retry in 180 s.",
+                      "code": "session_quota_reached",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "rate_limited": {
+                    "summary": "Too many requests",
+                    "value": {
+                      "type": "/docs/errors/rate_limited",
+                      "title": "Too many requests",
+                      "status": 429,
+                      "detail": "Too many calls or checks with this key. Retry in 1 s.",
+                      "code": "rate_limited",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
           },
           "431": {
             "$ref": "#/components/responses/HeadersTooLarge"
@@ -9909,7 +9957,7 @@ export const openapi = {
             "examples": [
               50000
             ],
-            "description": "The maximum number of open sessions. For public applications only. Absent means the default of the service (`SESSION_QUOTA`)."
+            "description": "The maximum number of authorized sessions. For public applications only. Absent means the default of the service (`SESSION_QUOTA`)."
           },
           "description": {
             "type": "string",
@@ -10234,7 +10282,7 @@ export const openapi = {
             "examples": [
               50000
             ],
-            "description": "The maximum number of open sessions. Absent if the default of the service applies, and for applications that are not public."
+            "description": "The maximum number of authorized sessions. Absent if the default of the service applies, and for applications that are not public."
           },
           "description": {
             "type": "string",
@@ -10468,7 +10516,7 @@ export const openapi = {
             "examples": [
               50000
             ],
-            "description": "The maximum number of open sessions. For public applications only. If absent, it does not change. To return to the default of the service (`SESSION_QUOTA`), send `null` over REST, or add the field to `update_mask` on other protocols. Open sessions stay open."
+            "description": "The maximum number of authorized sessions. For public applications only. If absent, it does not change. To return to the default of the service (`SESSION_QUOTA`), send `null` over REST, or add the field to `update_mask` on other protocols. Open sessions stay open."
           },
           "expires_at": {
             "type": [
@@ -10714,7 +10762,7 @@ export const openapi = {
             "examples": [
               50000
             ],
-            "description": "The maximum number of open sessions. For public applications only. If absent, it does not change. To return to the default of the service (`SESSION_QUOTA`), send `null` over REST, or add the field to `update_mask` on other protocols. Open sessions stay open."
+            "description": "The maximum number of authorized sessions. For public applications only. If absent, it does not change. To return to the default of the service (`SESSION_QUOTA`), send `null` over REST, or add the field to `update_mask` on other protocols. Open sessions stay open."
           },
           "expires_at": {
             "type": [

@@ -18,6 +18,7 @@ import {
   quote,
   sanitize,
 } from "./contract/problems.js";
+import type { SessionQuota } from "./store/port/errors.js";
 import { ExternalIdTaken, LastManager, StoreUnavailable } from "./store/port/errors.js";
 import type { Principal } from "./store/port/events.js";
 
@@ -180,14 +181,22 @@ export function rateLimited(
 /** Bounds of the retry delay in milliseconds. Sessions can also be revoked before they expire. */
 const quotaRetry = { min: 1_000, max: 3_600_000 };
 
+const quotaDetails: Readonly<Record<SessionQuota, (limit: number) => string>> = {
+  authorized: (limit) =>
+    `The application has reached its quota of ${limit} authorized sessions. Revoke some, or raise the session_quota of the application.`,
+  unauthorized: (limit) =>
+    `The application has reached the quota of ${limit} sessions that wait for authorization.`,
+  network: () =>
+    "Too many sessions that were opened from this address wait for authorization. Authorize them, or open fewer.",
+};
+
 /** The first open session expires in `wait` milliseconds. */
-export function sessionQuotaReached(quota: number, wait: number): Problem {
+export function sessionQuotaReached(quota: SessionQuota, limit: number, wait: number): Problem {
   const retryAfter = Math.min(Math.max(wait, quotaRetry.min), quotaRetry.max);
   const seconds = Math.ceil(retryAfter / 1_000);
   return new Problem(
     "session_quota_reached",
-    `The application has reached its quota of ${quota} open sessions. ` +
-      `Retry in ${seconds} s, revoke open sessions, or raise the session_quota of the application.`,
+    `${quotaDetails[quota](limit)} Retry in ${seconds} s.`,
     { retryAfter },
   );
 }

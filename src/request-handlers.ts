@@ -13,7 +13,11 @@ import { IntrospectionService } from "../gen/latchkey/v1/introspection_service_p
 import { KeyService } from "../gen/latchkey/v1/key_service_pb.js";
 import { OverviewService } from "../gen/latchkey/v1/overview_service_pb.js";
 import { SessionService } from "../gen/latchkey/v1/session_service_pb.js";
-import { type AddressOf, createForwardedAddressOf } from "./auth/caller-address.js";
+import {
+  type AddressOf,
+  createForwardedAddressOf,
+  type ReadAddressOf,
+} from "./auth/caller-address.js";
 import { createCursorSealerFactory } from "./auth/cursor-sealing.js";
 import { createGrantGuard } from "./auth/grants.js";
 import type { Keyring } from "./auth/keys.js";
@@ -114,6 +118,7 @@ interface ImplementationsOptions {
   readonly keyring: Keyring;
   readonly readKey: ReadKey;
   readonly addressOf: AddressOf;
+  readonly readAddressOf: ReadAddressOf;
   readonly lastUsed: LastUsedTracker;
   readonly rateLimits: RateLimits;
   readonly routes: Routes;

@@ -138,7 +138,12 @@ export const definitions = {
   SESSION_QUOTA: {
     parse: count("sessions", 1, million, 10_000),
     default: "10000",
-    ...keys("count", "open sessions per public application"),
+    ...keys("count", "authorized sessions per public application"),
+  },
+  UNAUTHORIZED_SESSION_QUOTA: {
+    parse: count("sessions", 1, million, 10_000),
+    default: "10000",
+    ...keys("count", "sessions per public application that wait for authorization"),
   },
   GRANT_POLICY: {
     parse: oneOf("held", "open"),
@@ -175,6 +180,8 @@ export const definitions = {
   // Above the capacity of a process, so that backends meet no limit by default.
   RATE_LIMIT_PRIVATE: { parse: rate, default: "500000/s" },
   RATE_LIMIT_MANAGEMENT: { parse: rate, default: "500000/s" },
+  // What a busy office behind one address needs.
+  RATE_LIMIT_SESSIONS: { parse: rate, default: "50/s:500" },
   // Its default depends on the number of processes.
   RATE_LIMIT_FAILURES: { parse: rate },
   RATE_LIMIT_SCOPE: { parse: oneOf("process", "shared"), default: "process" },

@@ -64,6 +64,8 @@ export interface RateLimitSettings {
   readonly private: Rate | undefined;
   readonly management: Rate | undefined;
   readonly failures: Rate | undefined;
+  /** Sessions that are opened, per application and address. */
+  readonly create_session: Rate | undefined;
   /** Whether all processes on the same store share one count. */
   readonly shared: boolean;
 }
@@ -97,6 +99,7 @@ export function readRateLimits(read: SettingReader, processes: number): RateLimi
     public: orNone(read("RATE_LIMIT_PUBLIC")),
     private: orNone(read("RATE_LIMIT_PRIVATE")),
     management: orNone(read("RATE_LIMIT_MANAGEMENT")),
+    create_session: orNone(read("RATE_LIMIT_SESSIONS")),
     failures: orNone(read("RATE_LIMIT_FAILURES") ?? defaultFailureRateFor(processes)),
     shared: read("RATE_LIMIT_SCOPE") === "shared",
   };

@@ -27,8 +27,10 @@ export interface Settings {
   readonly gatewayRoutes: LoadedFile | undefined;
   readonly sessionTtl: number;
   readonly sessionMaxTtl: number;
-  /** Default limit of open sessions per public application. */
+  /** Default limit of authorized sessions per public application. */
   readonly sessionQuota: number;
+  /** Limit of unauthorized sessions per public application. */
+  readonly unauthorizedSessionQuota: number;
   /** How long events are stored. */
   readonly eventRetention: number;
   /** Whether imported keys in another system's format are accepted. */
@@ -104,6 +106,7 @@ export function readSettings(environment: Environment = process.env): Settings {
     sessionTtl: read("SESSION_TTL"),
     sessionMaxTtl: read("SESSION_MAX_TTL"),
     sessionQuota: read("SESSION_QUOTA"),
+    unauthorizedSessionQuota: read("UNAUTHORIZED_SESSION_QUOTA"),
     eventRetention: read("EVENT_RETENTION"),
     foreignKeys: read("FOREIGN_KEYS") === "accept",
     secretScanning: read("SECRET_SCANNING_KEYS"),

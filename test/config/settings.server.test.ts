@@ -245,43 +245,85 @@ describe("SESSION_TTL", () => {
 });
 
 describe("SESSION_QUOTA", () => {
-  it("is the session limit of applications without their own quota", async () => {
+  it("is the limit of authorized sessions of applications without their own quota", async () => {
     const server = await start({ SESSION_QUOTA: "2" });
-    const { api, root, publicKey } = await createTenant(server);
-    await api.createSession(publicKey);
-    await api.createSession(publicKey);
-    const { status, headers } = await send(server, "/sessions", {
-      method: "POST",
-      headers: { "svc-api-key": publicKey },
-    });
-    expect({ status, retryAfter: headers["retry-after"] }).toEqual({
-      status: 429,
-      retryAfter: "180",
-    });
+    const { api, root, publicKey, privateKey } = await createTenant(server);
+    const authorize = async (key: string) => {
+      const { nonce } = await api.createSession(key);
+      await api.authorizeSession(privateKey, { nonce, permissions: ["token:read"] });
+    };
+    await authorize(publicKey);
+    await authorize(publicKey);
+    await expect(authorize(publicKey)).rejects.toMatchObject({ reason: "session_quota_reached" });
     const request = { name: "Shop", type: "public", permissions: ["token:read"], sessionQuota: 3 };
-    const { key } = await api.createApplication(root.key, request);
+    const { key = "" } = await api.createApplication(root.key, request);
     for (let count = 0; count < 3; count++) {
-      await api.createSession(key);
+      await authorize(key);
     }
-    await expect(api.createSession(key)).rejects.toMatchObject({ reason: "session_quota_reached" });
+    await expect(authorize(key)).rejects.toMatchObject({ reason: "session_quota_reached" });
     const metrics = await (await fetch(`${server.url}/metrics`)).text();
     expect(metrics).toContain('latchkey_rate_limited_total{limit="sessions"} 2');
   });
+});
+
+describe("UNAUTHORIZED_SESSION_QUOTA", () => {
+  /** Opens a session from an address. */
+  const open = (server: TestServer, key: string, address?: string) =>
+    send(server, "/sessions", {
+      method: "POST",
+      headers: { "svc-api-key": key, ...(address && { "x-forwarded-for": address }) },
+    });
+
+  it("gives one address at most a tenth, and an IPv6 network of 64 bits counts as one", async () => {
+    const server = await start({ UNAUTHORIZED_SESSION_QUOTA: "20", TRUSTED_PROXIES: "127.0.0.1" });
+    const { publicKey } = await createTenant(server);
+    const statuses = async (...addresses: string[]) => {
+      const found: number[] = [];
+      for (const address of addresses) {
+        found.push((await open(server, publicKey, address)).status);
+      }
+      return found;
+    };
+    expect(await statuses("203.0.113.7", "203.0.113.7", "203.0.113.7")).toEqual([201, 201, 429]);
+    expect(await statuses("203.0.113.8", "203.0.113.8")).toEqual([201, 201]);
+    const sameNetwork = ["2001:db8::1", "2001:db8::2", "2001:db8::3"];
+    expect(await statuses(...sameNetwork, "2001:db8:0:1::1")).toEqual([201, 201, 429, 201]);
+    const metrics = await (await fetch(`${server.url}/metrics`)).text();
+    expect(metrics).toContain('latchkey_rate_limited_total{limit="network_sessions"} 2');
+    // The address of the proxy itself stands for many clients.
+    const own = await Promise.all(Array.from({ length: 13 }, () => open(server, publicKey)));
+    expect(own.map(({ status }) => status)).toEqual(own.map(() => 201));
+    const full = await open(server, publicKey);
+    expect(expectProblem(full, 429, "session_quota_reached").detail).toContain("quota of 20 ");
+    expect(full.headers["retry-after"]).toBe("180");
+  });
 
   it("returns a Retry-After between one second and one hour", async () => {
-    const server = await start({ SESSION_QUOTA: "1" });
-    const { api, publicKey, privateKey } = await createTenant(server);
-    const { nonce } = await api.createSession(publicKey);
-    const retryAfter = async () => {
-      const headers = { "svc-api-key": publicKey };
-      return (await send(server, "/sessions", { method: "POST", headers })).headers["retry-after"];
-    };
-    const { clock } = server;
-    clock.advance(180_000 - 1);
-    expect(await retryAfter()).toBe("1");
-    const expiresAt = timestampFromMs(clock.now() + 86_400_000);
-    await api.authorizeSession(privateKey, { nonce, permissions: ["token:read"], expiresAt });
+    const settings = { UNAUTHORIZED_SESSION_QUOTA: "1", SESSION_TTL: "2h" };
+    const server = await start(settings);
+    const { publicKey } = await createTenant(server);
+    await open(server, publicKey);
+    const retryAfter = async () => (await open(server, publicKey)).headers["retry-after"];
     expect(await retryAfter()).toBe("3600");
+    server.clock.advance(7_200_000 - 1);
+    expect(await retryAfter()).toBe("1");
+  });
+});
+
+describe("RATE_LIMIT_SESSIONS", () => {
+  it("limits the sessions that one address opens, and no other calls", async () => {
+    const server = await start({ RATE_LIMIT_SESSIONS: "1/h:2", TRUSTED_PROXIES: "127.0.0.1" });
+    const { publicKey } = await createTenant(server);
+    const call = (method: string, path: string, address: string) =>
+      send(server, path, {
+        method,
+        headers: { "svc-api-key": publicKey, "x-forwarded-for": address },
+      });
+    const open = (address: string) => call("POST", "/sessions", address);
+    expect([(await open("::1")).status, (await open("::1")).status]).toEqual([201, 201]);
+    expectProblem(await open("::1"), 429, "rate_limited");
+    expect((await call("GET", "/whoami", "::1")).status).toBe(200);
+    expect((await open("203.0.113.7")).status).toBe(201);
   });
 });
 

@@ -47,6 +47,7 @@ describe("readSettings", () => {
       keyHeader: "SVC-API-KEY",
       sessionTtl: 180_000,
       sessionQuota: 10_000,
+      unauthorizedSessionQuota: 10_000,
       requestTimeout: 9_000,
       foreignKeys: false,
       grantPolicy: "held",
@@ -280,8 +281,12 @@ describe("readSettings", () => {
       RATE_LIMIT_PRIVATE: text,
       RATE_LIMIT_MANAGEMENT: text,
       RATE_LIMIT_FAILURES: text,
+      RATE_LIMIT_SESSIONS: text,
     });
-    const all = { public: rate, private: rate, management: rate, failures: rate };
+    const all = {
+      ...{ public: rate, private: rate, management: rate },
+      ...{ failures: rate, create_session: rate },
+    };
     expect(rateLimits).toEqual({ ...all, shared: false });
   });
 

@@ -125,9 +125,10 @@ export const anySession = fc
   .tuple(authorizedSession, time, id, fc.boolean())
   .map(([record, authorizedAt, authorizedBy, isAuthorized]): SessionFields => {
     const { authorizedAt: _, authorizedBy: __, authorizationEpoch, ...open } = record;
+    const networkHash = record.networkHash.subarray(0, 8);
     return isAuthorized
-      ? { ...open, authorizedAt, authorizedBy, authorizationEpoch }
-      : { ...open, authorizationEpoch: 0, permissions: [], rules: [] };
+      ? { ...open, authorizedAt, authorizedBy, authorizationEpoch, networkHash: new Uint8Array() }
+      : { ...open, authorizationEpoch: 0, networkHash, permissions: [], rules: [] };
   });
 
 export const anyEvent = fc

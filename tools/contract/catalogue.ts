@@ -86,7 +86,7 @@ const examples: readonly Problem[] = [
     rateLimitHeader,
     "",
   ]),
-  sessionQuotaReached(10_000, 180_000),
+  sessionQuotaReached("authorized", 10_000, 180_000),
   tooManyStreams(1_000),
   shuttingDown(),
   toProblem(new Error()),

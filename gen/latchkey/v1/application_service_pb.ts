@@ -145,7 +145,7 @@ export type Application = Message<"latchkey.v1.Application"> & {
   allowedCidrs: string[];
 
   /**
-   * The maximum number of open sessions. Absent if the default of the service
+   * The maximum number of authorized sessions. Absent if the default of the service
    * applies, and for applications that are not public.
    *
    * @generated from field: optional int32 session_quota = 18;
@@ -293,7 +293,7 @@ export type CreateApplicationRequest = Message<"latchkey.v1.CreateApplicationReq
   allowedCidrs: string[];
 
   /**
-   * The maximum number of open sessions. For public applications only. Absent
+   * The maximum number of authorized sessions. For public applications only. Absent
    * means the default of the service (`SESSION_QUOTA`).
    *
    * @generated from field: optional int32 session_quota = 8;
@@ -654,7 +654,7 @@ export type UpdateApplicationRequest = Message<"latchkey.v1.UpdateApplicationReq
   ifMatch?: string | undefined;
 
   /**
-   * The maximum number of open sessions. For public applications only. If absent,
+   * The maximum number of authorized sessions. For public applications only. If absent,
    * it does not change. To return to the default of the service
    * (`SESSION_QUOTA`), send `null` over REST, or add the field to `update_mask` on
    * other protocols. Open sessions stay open.

@@ -46,7 +46,7 @@ export function fieldOptions(command: Command): Command {
     .option("--allowed-cidr <network>", "network that may use its keys; may be repeated", collect)
     .option(
       "--session-quota <count>",
-      "maximum number of open sessions of a public application",
+      "maximum number of authorized sessions of a public application",
       wholeNumberParser("sessions", 1, 1_000_000, 50_000),
     );
 }

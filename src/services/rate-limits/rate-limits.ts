@@ -6,6 +6,7 @@ import { type Problem, rateLimited } from "../../errors.js";
 import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
 import { createGenerationalCache } from "../../lib/cache.js";
 import { type Address, clientNetworkKey } from "../../lib/networks.js";
+import type { SessionQuota } from "../../store/port/errors.js";
 import type { Clock, RateCounts } from "../../store/port/store.js";
 import { createBuckets, createSharedBuckets, createStoreStatus } from "./buckets.js";
 import { createRateLimitHeaders } from "./headers.js";
@@ -25,8 +26,11 @@ export interface RateLimits {
   /** Counts the checks of a call in the same bucket. The call itself counts as the first check. */
   createCheckCounter(caller: Caller, peer: Peer): CountChecks;
 
-  /** Counts a session refused by the quota, for metrics only. */
-  countRefusedSession(): void;
+  /** Counts a session that is opened, per application and address. */
+  countOpenedSession(caller: Caller, peer: Peer): MaybePromise<Problem | undefined>;
+
+  /** Counts a session refused by a quota, for metrics only. */
+  countRefusedSession(quota: SessionQuota): void;
 
   /** Counts a call with an invalid key or signature, or one that revokes a key, per address. */
   countFailure(peer: Peer): MaybePromise<Problem | undefined>;
@@ -41,12 +45,19 @@ interface RateLimitsOptions {
   readonly counts: RateCounts | undefined;
   readonly readAddressOf: ReadAddressOf;
   /** Called with the name of the limit for each refused call. */
-  readonly onRefusal?: ((limit: LimitName | "sessions") => void) | undefined;
+  readonly onRefusal?: ((limit: LimitName | (typeof quotaNames)[SessionQuota]) => void) | undefined;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-type LimitName = "public" | "private" | "management" | "failures";
+type LimitName = "public" | "private" | "management" | "failures" | "create_session";
+
+/** The names of the quotas in metrics. */
+const quotaNames = {
+  authorized: "sessions",
+  unauthorized: "unauthorized_sessions",
+  network: "network_sessions",
+} as const satisfies Record<SessionQuota, string>;
 
 /**
  * The default limits are above what most callers need, so responses describe them
@@ -134,6 +145,10 @@ export function createRateLimits(options: RateLimitsOptions): RateLimits {
     public: createLimit("public", tooManyCalls),
     private: createLimit("private", tooManyCalls),
     management: createLimit("management", tooManyCalls),
+    create_session: createLimit(
+      "create_session",
+      "Too many sessions are opened from this address.",
+    ),
     failures: createLimit(
       "failures",
       "Too many invalid keys, revocations or invalid signatures from this address.",
@@ -178,7 +193,9 @@ export function createRateLimits(options: RateLimitsOptions): RateLimits {
       };
     },
 
-    countRefusedSession: () => onRefusal?.("sessions"),
+    countOpenedSession: (caller, peer) => limits.create_session?.count(bucketOf(caller, peer), 1),
+
+    countRefusedSession: (quota) => onRefusal?.(quotaNames[quota]),
 
     countFailure: (peer) => limits.failures?.count(addressKey(peer), 1),
 

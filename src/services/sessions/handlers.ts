@@ -5,7 +5,8 @@ import {
   SessionSchema,
   type SessionService,
 } from "../../../gen/latchkey/v1/session_service_pb.js";
-import { callerOf, expiryOf } from "../../auth/caller.js";
+import { callerOf, callOf, expiryOf } from "../../auth/caller.js";
+import type { ReadAddressOf } from "../../auth/caller-address.js";
 import type { CursorSealerFactory } from "../../auth/cursor-sealing.js";
 import { checkMayAdminister, checkSessionMayHold, type GrantGuard } from "../../auth/grants.js";
 import { generateKey, type Keyring } from "../../auth/keys.js";
@@ -40,15 +41,17 @@ import {
   maxCounted,
   totalOf,
 } from "../pagination.js";
-import type { RateLimits } from "../rate-limits/rate-limits.js";
+import { type RateLimits, throwIfRefused } from "../rate-limits/rate-limits.js";
 import { readGrants, showGrants } from "../rules.js";
+import { createOpeningLimits } from "./opening-limits.js";
 
 interface SessionHandlerOptions {
   readonly store: Store;
   readonly keyring: Keyring;
   readonly grantGuard: GrantGuard;
   readonly audit: Audit;
-  readonly rateLimits: Pick<RateLimits, "countRefusedSession">;
+  readonly rateLimits: Pick<RateLimits, "countRefusedSession" | "countOpenedSession">;
+  readonly readAddressOf: ReadAddressOf;
   readonly clock: Clock;
   readonly createSealer: CursorSealerFactory;
   readonly settings: Settings;
@@ -69,10 +72,25 @@ function createSessionSetupHandlers({
   rateLimits,
   clock,
   settings,
+  readAddressOf,
 }: SessionHandlerOptions): Pick<SessionHandlers, "createSession" | "authorizeSession"> {
+  const limitsOf = createOpeningLimits({ settings, storeId: store.id, readAddressOf });
+
+  /** Converts the refusal of a quota. */
+  function refuseSession(error: unknown, limit: number): never {
+    if (error instanceof SessionQuotaReached) {
+      rateLimits.countRefusedSession(error.quota);
+      throw sessionQuotaReached(error.quota, limit, error.wait);
+    }
+    throw error;
+  }
+
   return {
     async createSession(_request, context) {
       const { application } = callerOf(context);
+      const { peer } = callOf(context).call;
+      throwIfRefused(await rateLimits.countOpenedSession(callerOf(context), peer));
+      const limits = limitsOf(application.id, peer);
       const id = newId(clock());
       const sessionKey = generateKey("ses", id);
       const nonce = generateKey("non", id);
@@ -82,7 +100,6 @@ function createSessionSetupHandlers({
         expiresAt: toTimestamp(expiryOf({ application, session })),
         id,
       });
-      const quota = application.sessionQuota ?? settings.sessionQuota;
       const creating = store.sessions.create(
         {
           id,
@@ -91,17 +108,13 @@ function createSessionSetupHandlers({
           keyHash: keyring.hash(sessionKey),
           nonceHash: keyring.hash(nonce),
           ttl: settings.sessionTtl,
-          quota,
+          ...limits,
         },
         writeContextOf(context, { response }),
       );
-      const session = await creating.catch((error) => {
-        if (error instanceof SessionQuotaReached) {
-          rateLimits.countRefusedSession();
-          throw sessionQuotaReached(quota, error.wait);
-        }
-        throw error;
-      });
+      const session = await creating.catch((error) =>
+        refuseSession(error, settings.unauthorizedSessionQuota),
+      );
       if (!session) {
         // The application was deleted after authentication, so its key is no longer valid.
         throw unauthenticated({ keyHeader: settings.keyHeader });
@@ -123,13 +136,15 @@ function createSessionSetupHandlers({
       }
       const opened = await store.sessions.find(nonce.id);
       const name = opened?.application.name;
-      const outcome = await store.sessions.authorize(
+      const quota = opened?.application.sessionQuota ?? settings.sessionQuota;
+      const authorizing = store.sessions.authorize(
         {
           sessionId: nonce.id,
           tenantId: caller.application.tenantId,
           nonceHashes: keyring.hashes(request.nonce),
           authorizedBy: caller.application.id,
           expiresAt,
+          quota,
           ...grants,
         },
         audit(context, {
@@ -139,6 +154,7 @@ function createSessionSetupHandlers({
           response: ({ id }) => ({ sessionId: id }),
         }),
       );
+      const outcome = await authorizing.catch((error) => refuseSession(error, quota));
       if (outcome === "unknown") {
         throw nonceNotFound();
       }

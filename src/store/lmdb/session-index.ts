@@ -1,16 +1,8 @@
-import { idFromBytes, writeId } from "../../lib/uuid.js";
-import type { ApplicationRecord, SessionRecord } from "../port/records.js";
+import { idFromBytes } from "../../lib/uuid.js";
+import type { SessionRecord } from "../port/records.js";
 import type { SessionFilter } from "../port/sessions.js";
-import {
-  after,
-  emptyValue,
-  ownedKey,
-  ownerPrefix,
-  timeBytes,
-  timeKey,
-  timeOf,
-  trailingId,
-} from "./row-keys.js";
+import { createOpenSessions, type OpenSessions } from "./open-sessions.js";
+import { after, emptyValue, ownedKey, ownerPrefix, timeKey, trailingId } from "./row-keys.js";
 import type { Tables } from "./tables.js";
 
 /** The indexes that list, count, expire and sweep sessions. All methods run inside `read` or `write`. */
@@ -18,10 +10,14 @@ export interface SessionIndex {
   add(session: SessionRecord): void;
   remove(session: SessionRecord): void;
 
+  /** Replaces a session by the same one after its authorization. */
+  authorize(session: SessionRecord, authorized: SessionRecord): void;
+
   /** Removes an expired session from the count of open sessions. */
   expire(session: SessionRecord): void;
 
-  quotaRetryDelay: OpenSessions["quotaRetryDelay"];
+  unauthorizedQuotaReached: OpenSessions["unauthorizedQuotaReached"];
+  authorizedQuotaReached: OpenSessions["authorizedQuotaReached"];
 
   /**
    * The ids of the sessions of a tenant, or of those that an application opened
@@ -38,16 +34,27 @@ type SessionOwners = Pick<SessionFilter, "tenantId" | "applicationId" | "authori
 export function createSessionIndex(tables: Tables): SessionIndex {
   const { sessionExpirations, sessionsByTenant, sessionsByApplication, sessionSweeps } = tables;
   const open = createOpenSessions(tables);
+
+  function add(session: SessionRecord): void {
+    const { id, tenantId, applicationId, authorizedBy, expiresAt } = session;
+    open.add(session);
+    sessionExpirations.put(timeKey(expiresAt, id), emptyValue);
+    sessionsByTenant.put(ownedKey(tenantId, id), emptyValue);
+    sessionsByApplication.put(ownedKey(applicationId, id), emptyValue);
+    if (authorizedBy !== undefined) {
+      sessionsByApplication.put(ownedKey(authorizedBy, id), emptyValue);
+    }
+  }
+
   return {
-    add(session) {
-      const { id, tenantId, applicationId, authorizedBy, expiresAt } = session;
-      open.add(session);
-      sessionExpirations.put(timeKey(expiresAt, id), emptyValue);
-      sessionsByTenant.put(ownedKey(tenantId, id), emptyValue);
-      sessionsByApplication.put(ownedKey(applicationId, id), emptyValue);
-      if (authorizedBy !== undefined) {
-        sessionsByApplication.put(ownedKey(authorizedBy, id), emptyValue);
+    add,
+
+    authorize(session, authorized) {
+      open.remove(session);
+      if (authorized.expiresAt !== session.expiresAt) {
+        sessionExpirations.remove(timeKey(session.expiresAt, session.id));
       }
+      add(authorized);
     },
 
     remove(session) {
@@ -63,7 +70,8 @@ export function createSessionIndex(tables: Tables): SessionIndex {
 
     expire: open.remove,
 
-    quotaRetryDelay: open.quotaRetryDelay,
+    unauthorizedQuotaReached: open.unauthorizedQuotaReached,
+    authorizedQuotaReached: open.authorizedQuotaReached,
 
     *idsAfter({ tenantId, applicationId, authorizedBy }, id) {
       const owner = applicationId ?? authorizedBy;
@@ -84,109 +92,4 @@ export function createSessionIndex(tables: Tables): SessionIndex {
       }
     },
   };
-}
-
-/** Counts the open sessions of applications, inside `write`. */
-interface OpenSessions {
-  add(session: SessionRecord): void;
-  /** Removes a session that has expired or is added again with another expiry. */
-  remove(session: SessionRecord): void;
-  /** Milliseconds until the first session of an application expires if `quota` are open; otherwise 0. */
-  quotaRetryDelay(application: ApplicationRecord, quota: number, now: number): number;
-}
-
-const batchSize = 500;
-
-const epochAt = 16;
-const prefixSize = 20;
-
-/**
- * A key of `openSessions` starts with an application and an epoch. These alone
- * are the key of the count. With the expiry and the id of a session, they are
- * the key of one counted session. The count of an earlier epoch is removed with
- * the last of its sessions, by the sweeper.
- */
-function createOpenSessions({ openSessions: table }: Pick<Tables, "openSessions">): OpenSessions {
-  function countOf(prefix: Buffer): number {
-    return table.get(prefix)?.readUInt32BE() ?? 0;
-  }
-
-  function setCount(prefix: Buffer, count: number): void {
-    if (count === 0) {
-      table.remove(prefix);
-      return;
-    }
-    const value = Buffer.allocUnsafe(4);
-    value.writeUInt32BE(count);
-    table.put(prefix, value);
-  }
-
-  /** Removes expired sessions that are not swept yet, and returns how many are left. */
-  function removeExpired(prefix: Buffer, count: number, now: number): number {
-    const end = after(Buffer.concat([prefix, timeBytes(now)]));
-    const range = { start: prefix, exclusiveStart: true, end, limit: batchSize };
-    let left = count;
-    for (;;) {
-      const expired = [...table.getKeys(range)];
-      for (const key of expired) {
-        table.remove(key);
-      }
-      left -= expired.length;
-      if (expired.length < batchSize) {
-        break;
-      }
-    }
-    if (left < count) {
-      setCount(prefix, left);
-    }
-    return left;
-  }
-
-  return {
-    add(session) {
-      const key = keyOf(session);
-      if (!table.doesExist(key)) {
-        table.put(key, emptyValue);
-        const prefix = key.subarray(0, prefixSize);
-        setCount(prefix, countOf(prefix) + 1);
-      }
-    },
-
-    remove(session) {
-      const key = keyOf(session);
-      if (table.doesExist(key)) {
-        table.remove(key);
-        const prefix = key.subarray(0, prefixSize);
-        setCount(prefix, countOf(prefix) - 1);
-      }
-    },
-
-    quotaRetryDelay({ id, sessionEpoch }, quota, now) {
-      const prefix = prefixOf(id, sessionEpoch);
-      const count = countOf(prefix);
-      if (count < quota || removeExpired(prefix, count, now) < quota) {
-        return 0;
-      }
-      const [first] = table.getKeys({
-        start: prefix,
-        exclusiveStart: true,
-        end: after(prefix),
-        limit: 1,
-      });
-      return first ? timeOf(first.subarray(prefixSize)) - now : 0;
-    },
-  };
-}
-
-function prefixOf(applicationId: string, epoch: number): Buffer {
-  const prefix = Buffer.allocUnsafe(prefixSize);
-  writeId(applicationId, prefix, 0);
-  prefix.writeUInt32BE(epoch, epochAt);
-  return prefix;
-}
-
-function keyOf({ id, applicationId, epoch, expiresAt }: SessionRecord): Buffer {
-  const sessionId = Buffer.allocUnsafe(16);
-  writeId(id, sessionId, 0);
-  return Buffer.concat([prefixOf(applicationId, epoch), timeBytes(expiresAt), sessionId]);
 }

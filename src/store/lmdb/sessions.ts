@@ -1,6 +1,5 @@
 import { timingSafeEqual } from "node:crypto";
 import { startTimeSlice, yieldToEventLoop } from "../../lib/event-loop.js";
-import { SessionQuotaReached } from "../port/errors.js";
 import {
   type ApplicationRecord,
   copySession,
@@ -72,10 +71,11 @@ export function createSessionStore({
           if (!isUnexpired(application, now) || application.tenantId !== session.tenantId) {
             return undefined;
           }
-          const { quota } = session;
-          const wait = quota === undefined ? 0 : index.quotaRetryDelay(application, quota, now);
-          if (wait > 0) {
-            return new Refused(new SessionQuotaReached(wait));
+          const { quota, networkHash } = session;
+          const reached =
+            quota && index.unauthorizedQuotaReached(application, networkHash, quota, now);
+          if (reached) {
+            return new Refused(reached);
           }
           const created = sessions.put({
             id: session.id,
@@ -83,6 +83,7 @@ export function createSessionStore({
             applicationId: session.applicationId,
             epoch: application.sessionEpoch,
             authorizationEpoch: 0,
+            networkHash,
             keyHash: session.keyHash,
             nonceHash: session.nonceHash,
             permissions: [],
@@ -115,12 +116,24 @@ export function createSessionStore({
     async authorize(grant, context) {
       return write(
         changeWriter.withPreconditions(context, (now) => {
-          const session = findInTenant(grant.tenantId, grant.sessionId, now)?.session;
+          const found = findInTenant(grant.tenantId, grant.sessionId, now);
+          const session = found?.session;
           if (!session || !isOneOf(session.nonceHash, grant.nonceHashes)) {
             return "unknown";
           }
           if (session.authorizedAt !== undefined) {
             return "used";
+          }
+          const { quota } = grant;
+          const isLive = (id: string, epoch: number) => {
+            const authorizer = applications.find(id);
+            return isUnexpired(authorizer, now) && authorizer.authorizationEpoch === epoch;
+          };
+          const reached =
+            quota !== undefined &&
+            index.authorizedQuotaReached(found.application, quota, isLive, now);
+          if (reached) {
+            return new Refused(reached);
           }
 
           const fields = {
@@ -131,12 +144,10 @@ export function createSessionStore({
             authorizedAt: now,
             authorizedBy: grant.authorizedBy,
             authorizationEpoch: applications.find(grant.authorizedBy)?.authorizationEpoch ?? 0,
+            networkHash: new Uint8Array(),
           };
           const authorized = sessions.put(fields, session);
-          if (authorized.expiresAt !== session.expiresAt) {
-            index.remove(session);
-          }
-          index.add(authorized);
+          index.authorize(session, authorized);
           changeWriter.record(context, authorized);
           return "authorized";
         }),

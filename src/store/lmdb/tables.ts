@@ -41,7 +41,7 @@ export interface Tables {
   readonly sessionsByTenant: Database<Buffer, Buffer>;
   /** Application, id of each session: one row for the application that opened it, one for its authorizer. */
   readonly sessionsByApplication: Database<Buffer, Buffer>;
-  /** Application, epoch → number of open sessions; followed by expiry and id: one row for each of them. */
+  /** The numbers of open sessions: see open-sessions.ts. */
   readonly openSessions: Database<Buffer, Buffer>;
   /** Application whose sessions are to be swept → the last key of `sessionsByApplication` that was swept. */
   readonly sessionSweeps: Database<Buffer, Buffer>;

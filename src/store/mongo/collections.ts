@@ -1,5 +1,5 @@
 /** Declares the collections: names, indexes and validators. */
-import type { Document } from "mongodb";
+import { Binary, type Document } from "mongodb";
 import {
   ApplicationRecordSchema,
   EventRecordSchema,
@@ -31,8 +31,24 @@ export const sessionsName = "sessions";
 export const byTenant = { tenant_id: 1, _id: -1 } as const;
 export const byApplication = { application_id: 1, _id: -1 } as const;
 export const byAuthorizer = { authorized_by: 1, _id: -1 } as const;
-/** Counts the open sessions of an application without reading the documents. */
-export const byOpenSession = { application_id: 1, expires_at: 1, epoch: 1 } as const;
+/** Count the open sessions of an application without reading the documents. */
+export const byUnauthorized = {
+  ...({ application_id: 1, expires_at: 1, epoch: 1 } as const),
+  network_hash: 1,
+} as const;
+export const byNetwork = {
+  ...({ application_id: 1, network_hash: 1 } as const),
+  ...({ expires_at: 1, epoch: 1 } as const),
+} as const;
+export const byAuthorized = {
+  ...({ application_id: 1, expires_at: 1, epoch: 1 } as const),
+  ...({ authorized_by: 1, authorization_epoch: 1, network_hash: 1 } as const),
+} as const;
+
+const noNetwork = new Binary(Buffer.alloc(0));
+/** Only unauthorized sessions have the hash of a network. */
+export const unauthorizedFilter = { network_hash: { $gt: noNetwork } } as const;
+export const authorizedFilter = { network_hash: noNetwork } as const;
 export const byExpiry = { expires_at: 1 } as const;
 export const byKeyHash = { "keys.hash": 1 } as const;
 export const byExpiryAndId = { expires_at: 1, _id: 1 } as const;
@@ -82,7 +98,11 @@ const authorizerIndex: Index = {
   key: byAuthorizer,
   options: { partialFilterExpression: { authorized_by: { $exists: true } } },
 };
-const openSessionIndex: Index = { key: byOpenSession, options: {} };
+const openSessionIndexes: Index[] = [
+  { key: byUnauthorized, options: { partialFilterExpression: unauthorizedFilter } },
+  { key: byNetwork, options: { partialFilterExpression: unauthorizedFilter } },
+  { key: byAuthorized, options: { partialFilterExpression: authorizedFilter } },
+];
 /** Few applications manage their tenant. */
 const managerIndex: Index = { key: byManager, options: { partialFilterExpression: managerFilter } };
 /** Few applications have foreign keys. */
@@ -126,7 +146,7 @@ export const credentialCollections: readonly CollectionSpec[] = [
   },
   {
     name: sessionsName,
-    indexes: [ttlIndex, tenantIndex, applicationIndex, authorizerIndex, openSessionIndex],
+    indexes: [ttlIndex, tenantIndex, applicationIndex, authorizerIndex, ...openSessionIndexes],
     schema: recordSchema(SessionRecordSchema, { optional: { version } }),
   },
 ];

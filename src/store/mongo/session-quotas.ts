@@ -1,23 +1,69 @@
 import { setTimeout } from "node:timers/promises";
-import type { Collection, Document } from "mongodb";
+import type { Binary, Collection, Document } from "mongodb";
 import type { MaybePromise } from "../../lib/async.js";
 import { createGenerationalCache } from "../../lib/cache.js";
-import { SessionQuotaReached } from "../port/errors.js";
-import type { ApplicationRecord } from "../port/records.js";
-import { byOpenSession } from "./collections.js";
-import { type SessionDocument, uuid } from "./documents.js";
+import type { ApplicationStore } from "../port/applications.js";
+import { type SessionQuota, SessionQuotaReached } from "../port/errors.js";
+import {
+  authorizedFilter,
+  byAuthorized,
+  byNetwork,
+  byUnauthorized,
+  unauthorizedFilter,
+} from "./collections.js";
+import { fromUuid, type SessionDocument, toBinary, uuid } from "./documents.js";
 import { callDriver, limitsOf } from "./driver-call.js";
+
+interface AuthorizerGroup {
+  readonly _id: { readonly authorized_by: Binary; readonly authorization_epoch: number };
+  readonly count: number;
+}
 
 /** Limits the number of open sessions of an application. */
 interface SessionQuotas {
   /**
-   * Resolves when a session may be opened. Call the returned function when the
-   * session was created or has failed. Throws {@link SessionQuotaReached}.
+   * Resolves when a session may be created or authorized. Call the returned function
+   * when that was done or has failed. Throws {@link SessionQuotaReached}.
    */
-  reserve(application: ApplicationRecord, quota: number): Promise<() => void>;
+  reserve(counted: CountedSessions, limit: number): Promise<() => void>;
 }
 
-/** The state of this process for one application and epoch. */
+/** The sessions that a quota limits, of one application and epoch. */
+interface CountedSessions {
+  readonly quota: SessionQuota;
+  /** Identifies them. */
+  readonly name: string;
+  readonly filter: Document;
+  /** An index that covers the filter, the expiry and what {@link createSessionQuotas} groups by. */
+  readonly hint: Readonly<Record<string, 1>>;
+}
+
+type SessionOwner = Readonly<{ applicationId: string; epoch: number }>;
+
+function countedSessions(
+  { applicationId, epoch }: SessionOwner,
+  quota: SessionQuota,
+  hint: CountedSessions["hint"],
+  filter: Document,
+): CountedSessions {
+  const name = `${quota} ${applicationId} ${epoch}`;
+  return { quota, name, hint, filter: { application_id: uuid(applicationId), epoch, ...filter } };
+}
+
+export const authorizedSessions = (owner: SessionOwner): CountedSessions =>
+  countedSessions(owner, "authorized", byAuthorized, authorizedFilter);
+
+export const unauthorizedSessions = (owner: SessionOwner): CountedSessions =>
+  countedSessions(owner, "unauthorized", byUnauthorized, unauthorizedFilter);
+
+/** The unauthorized sessions that one network opened. */
+export function sessionsOfNetwork(owner: SessionOwner, networkHash: Uint8Array): CountedSessions {
+  const filter = { network_hash: toBinary(networkHash) };
+  const counted = countedSessions(owner, "network", byNetwork, filter);
+  return { ...counted, name: `${counted.name} ${Buffer.from(networkHash).toString("hex")}` };
+}
+
+/** The state of this process for one quota. */
 interface Allowance {
   /** How many sessions may be opened before the next count. */
   left: number;
@@ -31,13 +77,14 @@ interface Allowance {
 interface Count {
   /** Matches the sessions that were open at the time of the count. */
   readonly filter: Document;
+  readonly hint: CountedSessions["hint"];
   readonly open: number;
   readonly takenAt: number;
   /** How many sessions of this process were settled before the count, which includes them. */
   readonly settledBefore: number;
 }
 
-/** Applications in each of the two generations of the cache. */
+/** Quotas in each of the two generations of the cache. */
 const generationSize = 10_000;
 
 /** The share of the remaining quota that is admitted without another count, but at least one session. */
@@ -57,41 +104,54 @@ const pollInterval = 5;
  */
 export function createSessionQuotas(
   documents: Collection<SessionDocument>,
+  applications: Pick<ApplicationStore, "findMany">,
   now: () => MaybePromise<number>,
 ): SessionQuotas {
   const allowances = createGenerationalCache<Allowance>(generationSize, 1);
 
-  function allowanceOf({ id, sessionEpoch }: ApplicationRecord, quota: number): Allowance {
-    const name = `${id} ${sessionEpoch}`;
+  function allowanceOf({ name }: CountedSessions, quota: number): Allowance {
     const allowance = { left: 0, admitted: 0, settled: 0 };
     return allowances.get(name, quota) ?? allowances.add(name, quota, allowance, 1);
   }
 
   async function countOpen(
-    { id, sessionEpoch }: ApplicationRecord,
-    quota: number,
+    { quota, filter: counted, hint }: CountedSessions,
+    limit: number,
     { settled: settledBefore }: Allowance,
   ): Promise<Count> {
     const takenAt = await now();
-    const filter = {
-      application_id: uuid(id),
-      // A comparison with $$NOW would read the documents; this one needs only the index.
-      expires_at: { $gt: new Date(takenAt) },
-      epoch: sessionEpoch,
-    };
-    const options = { limit: quota, hint: byOpenSession, ...limitsOf(documents) };
+    // A comparison with $$NOW would read the documents; this one needs only the index.
+    const filter = { ...counted, expires_at: { $gt: new Date(takenAt) } };
+    if (quota === "authorized") {
+      return { ...(await countLive(filter)), hint, takenAt, settledBefore };
+    }
+    const options = { limit, hint, ...limitsOf(documents) };
     const open = await callDriver(() => documents.countDocuments(filter, options));
-    return { filter, open, takenAt, settledBefore };
+    return { filter, open, hint, takenAt, settledBefore };
+  }
+
+  /** Counts authorized sessions, without those that were revoked with their authorizer or by its epoch. */
+  async function countLive(filter: Document): Promise<Pick<Count, "filter" | "open">> {
+    const _id = { authorized_by: "$authorized_by", authorization_epoch: "$authorization_epoch" };
+    const pipeline = [{ $match: filter }, { $group: { _id, count: { $sum: 1 } } }];
+    const options = { hint: byAuthorized, ...limitsOf(documents) };
+    const groups = await callDriver(() =>
+      documents.aggregate<AuthorizerGroup>(pipeline, options).toArray(),
+    );
+    const authorizers = await applications.findMany(
+      groups.map(({ _id }) => fromUuid(_id.authorized_by)),
+    );
+    const isLive = ({ _id }: AuthorizerGroup, index: number) =>
+      authorizers[index]?.authorizationEpoch === _id.authorization_epoch;
+    const dead = groups.filter((group, index) => !isLive(group, index)).map(({ _id }) => _id);
+    const open = groups.filter(isLive).reduce((total, { count }) => total + count, 0);
+    return { filter: { ...filter, ...(dead.length > 0 && { $nor: dead }) }, open };
   }
 
   /** Calls that arrive during a count share the next one. */
-  function count(
-    application: ApplicationRecord,
-    quota: number,
-    allowance: Allowance,
-  ): Promise<Count> {
+  function count(counted: CountedSessions, limit: number, allowance: Allowance): Promise<Count> {
     const start = () => {
-      const counting = countOpen(application, quota, allowance).finally(() => {
+      const counting = countOpen(counted, limit, allowance).finally(() => {
         allowance.counting = undefined;
       });
       allowance.counting = counting;
@@ -110,25 +170,20 @@ export function createSessionQuotas(
   }
 
   /** The milliseconds until the first session of a count expires. */
-  async function waitAfter({ filter, takenAt }: Count): Promise<number> {
+  async function waitAfter({ filter, hint, takenAt }: Count): Promise<number> {
     const projection = { _id: 0, expires_at: 1 };
-    const options = {
-      sort: byOpenSession,
-      projection,
-      hint: byOpenSession,
-      ...limitsOf(documents),
-    };
+    const options = { sort: { expires_at: 1 }, projection, hint, ...limitsOf(documents) } as const;
     const first = await callDriver(() => documents.findOne(filter, options));
     return first ? first.expires_at.getTime() - takenAt : 1;
   }
 
   return {
-    async reserve(application, quota) {
-      const allowance = allowanceOf(application, quota);
+    async reserve(sessions, quota) {
+      const allowance = allowanceOf(sessions, quota);
       while (allowance.left === 0) {
-        const counted = await count(application, quota, allowance);
+        const counted = await count(sessions, quota, allowance);
         if (counted.open >= quota) {
-          throw new SessionQuotaReached(await waitAfter(counted));
+          throw new SessionQuotaReached(sessions.quota, await waitAfter(counted));
         }
         const remaining = quota - counted.open - (allowance.admitted - counted.settledBefore);
         if (remaining > 0) {

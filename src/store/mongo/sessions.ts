@@ -1,7 +1,7 @@
 import { type Binary, BSON, type ClientSession, type Collection, type Document } from "mongodb";
 import { isId } from "../../lib/uuid-text.js";
 import type { ApplicationStore } from "../port/applications.js";
-import { ChangeCanceled, StoreUnavailable } from "../port/errors.js";
+import { ChangeCanceled, SessionQuotaReached, StoreUnavailable } from "../port/errors.js";
 import {
   type ApplicationRecord,
   copySession,
@@ -38,7 +38,12 @@ import { callDriver, insert, limitsOf } from "./driver-call.js";
 import { createLookup } from "./lookup.js";
 import { pageOptions, readPage } from "./read-page.js";
 import { authorizedBefore, openedBefore } from "./session-cleanup.js";
-import { createSessionQuotas } from "./session-quotas.js";
+import {
+  authorizedSessions,
+  createSessionQuotas,
+  sessionsOfNetwork,
+  unauthorizedSessions,
+} from "./session-quotas.js";
 
 interface SessionStoreOptions {
   readonly documents: Collection<SessionDocument>;
@@ -54,7 +59,7 @@ interface SessionStoreOptions {
 export function createSessionStore(options: SessionStoreOptions): SessionStore {
   const { documents, applications, time, freshRead, changeWriter } = options;
   const lookup = createLookup(documents, time, freshRead, toSession);
-  const quotas = createSessionQuotas(documents, options.now);
+  const quotas = createSessionQuotas(documents, applications, options.now);
 
   async function find(id: string): Promise<SessionWithApplication | undefined> {
     const session = await lookup(id);
@@ -75,11 +80,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
   return {
     async create(session, context = {}) {
       const { caller, idempotencyId } = context;
-      let releaseQuota = () => {};
-      const releaseReservation = () => {
-        releaseQuota();
-        releaseQuota = () => {};
-      };
+      const reservations = createReservations();
 
       /** Reserves a session of the quota. Reads the application again if that took long. */
       async function findWithQuota(): Promise<ApplicationRecord | undefined> {
@@ -88,8 +89,14 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
           return undefined;
         }
         const readAt = performance.now();
-        if (session.quota !== undefined) {
-          releaseQuota = await quotas.reserve(found, session.quota);
+        if (session.quota) {
+          const { total, perNetwork } = session.quota;
+          const owner = { applicationId: found.id, epoch: found.sessionEpoch };
+          if (perNetwork !== undefined) {
+            const ofNetwork = sessionsOfNetwork(owner, session.networkHash);
+            reservations.add(await quotas.reserve(ofNetwork, perNetwork));
+          }
+          reservations.add(await quotas.reserve(unauthorizedSessions(owner), total));
         }
         const isOld = performance.now() - readAt > maxCallerAge;
         return isOld ? applications.find(session.applicationId) : found;
@@ -116,10 +123,10 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       // A single write needs no transaction. If the rights of the caller change during it, revoking
       // its sessions afterwards includes this one.
       return idempotencyId === undefined
-        ? insertSession().finally(releaseReservation)
+        ? insertSession().finally(reservations.release)
         : // Released between attempts: others would wait for the reservation and delay the next attempt.
           changeWriter.write(session.id, context, insertSession, {
-            onAttemptEnd: releaseReservation,
+            onAttemptEnd: reservations.release,
           });
     },
 
@@ -141,7 +148,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
     },
 
     async authorize(grant, context) {
-      const { sessionId, tenantId, nonceHashes, ...granted } = grant;
+      const { sessionId, tenantId, nonceHashes, quota, ...granted } = grant;
       const filter = {
         _id: uuid(sessionId),
         tenant_id: uuid(tenantId),
@@ -149,10 +156,39 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
         ...notExpired(time),
       };
       let isUsed = false;
+      const reservations = createReservations();
+
+      /** Reserves a session of the quota. Returns false if the session was revoked. */
+      async function reserve(limit: number, transaction: ClientSession): Promise<boolean> {
+        const pending = await callDriver(() =>
+          documents.findOne(
+            { ...filter, authorized_at: { $exists: false } },
+            limitsOf(documents, transaction),
+          ),
+        );
+        if (!pending) {
+          return true;
+        }
+        const session = toSession(pending);
+        try {
+          reservations.add(await quotas.reserve(authorizedSessions(session), limit));
+          return true;
+        } catch (error) {
+          if (error instanceof SessionQuotaReached && !(await isAuthorizable(session))) {
+            return false;
+          }
+          throw error;
+        }
+      }
+
       const authorized = await changeWriter.write(
         sessionId,
         context,
         async (transaction, confirmReads) => {
+          if (quota !== undefined && !(await reserve(quota, transaction))) {
+            await confirmReads();
+            return undefined;
+          }
           // In the transaction: a new primary cannot commit an epoch that it rolled back.
           const authorizer = await callDriver(() =>
             options.authorizers.findOne(
@@ -161,7 +197,9 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
             ),
           );
           const authorizationEpoch = authorizer?.authorization_epoch ?? 0;
-          const fields = literal(sessionFields({ ...granted, authorizationEpoch }));
+          const fields = literal(
+            sessionFields({ ...granted, authorizationEpoch, networkHash: new Uint8Array() }),
+          );
           const spent = await callDriver(() =>
             documents.findOneAndUpdate(
               { ...filter, authorized_at: { $exists: false } },
@@ -181,7 +219,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
           return undefined;
         },
         // Checked last: a nonce used on a revoked session grants nothing.
-        { isValid: isAuthorizable },
+        { isValid: isAuthorizable, onAttemptEnd: reservations.release },
       );
       if (authorized) {
         return "authorized";
@@ -224,6 +262,21 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
     },
 
     drainExpiredCount: options.drainExpiredCount,
+  };
+}
+
+/** The reservations of one attempt. */
+function createReservations() {
+  let held: (() => void)[] = [];
+  return {
+    add: (release: () => void) => held.push(release),
+
+    release(): void {
+      for (const release of held) {
+        release();
+      }
+      held = [];
+    },
   };
 }
 

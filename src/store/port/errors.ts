@@ -6,12 +6,18 @@ export class StoreUnavailable extends Error {
 /** A precondition of a change failed. */
 export abstract class Refusal extends Error {}
 
+/** Authorized sessions, unauthorized ones, or unauthorized ones that one network opened. */
+export type SessionQuota = "authorized" | "unauthorized" | "network";
+
 export class SessionQuotaReached extends Refusal {
   override readonly name = "SessionQuotaReached";
 
   /** @param wait Milliseconds until the first of the sessions expires. */
-  constructor(readonly wait: number) {
-    super("The application has reached its quota of open sessions.");
+  constructor(
+    readonly quota: SessionQuota,
+    readonly wait: number,
+  ) {
+    super(`The application has reached its quota of sessions: ${quota}.`);
   }
 }
 

@@ -190,6 +190,7 @@ export function mergeSession(
       isSpent && authorizedBy === stored.authorizedBy
         ? Math.min(authorizationEpoch, stored.authorizationEpoch)
         : authorizationEpoch,
+    networkHash: authorizedAt === undefined ? fields.networkHash : new Uint8Array(),
     expiresAt:
       isAuthorized && !isSpent ? record.expiresAt : Math.min(record.expiresAt, stored.expiresAt),
   };

@@ -68,8 +68,16 @@ export interface NewSession {
   readonly keyHash: Uint8Array;
   readonly nonceHash: Uint8Array;
   readonly ttl: number;
-  /** The limit of open sessions of its application. Absent for no limit. */
-  readonly quota?: number | undefined;
+  /** Identifies the network of the client to the quota. Not empty. */
+  readonly networkHash: Uint8Array;
+  /** The limits of unauthorized sessions of its application. Absent for no limit. */
+  readonly quota?: UnauthorizedQuota | undefined;
+}
+
+export interface UnauthorizedQuota {
+  readonly total: number;
+  /** The limit for one network. Absent for no limit. */
+  readonly perNetwork?: number | undefined;
 }
 
 export interface SessionWithApplication {
@@ -87,6 +95,8 @@ export interface SessionGrant extends Grants {
   readonly authorizedBy: string;
   /** Absent keeps the expiry. */
   readonly expiresAt?: number | undefined;
+  /** The limit of authorized sessions of the application that opened the session. Absent for no limit. */
+  readonly quota?: number | undefined;
 }
 
 const completeApplication = createConverter(ApplicationRecordSchema, { withDefaults: true });

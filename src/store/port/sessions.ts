@@ -15,10 +15,10 @@ export interface SessionStore {
   /**
    * Adds a session that expires in `ttl` milliseconds, or returns `undefined` if
    * its application does not exist. Throws {@link SessionQuotaReached} if the
-   * application has reached its quota. Expired and revoked sessions do not
-   * count. Concurrent processes may exceed the quota slightly, but a session
-   * below the quota is never refused. The audit log does not record it: anyone
-   * with a public key could fill the log.
+   * application or the network has reached its quota of unauthorized sessions.
+   * Authorized, expired and revoked sessions do not count. Concurrent processes may
+   * exceed a quota slightly, but a session below it is never refused. The audit log
+   * does not record it: anyone with a public key could fill the log.
    */
   create(
     session: NewSession,
@@ -39,7 +39,9 @@ export interface SessionStore {
    * concurrent calls with the same nonce, exactly one returns `authorized`.
    * `used` is returned only for the correct nonce. The session gets the
    * authorization epoch of its authorizer in the same step: it is revoked by every
-   * new epoch that this step did not read.
+   * new epoch that this step did not read. Throws {@link SessionQuotaReached} if
+   * the application has reached its quota of authorized sessions, which counts like
+   * that of {@link create}; the nonce is then not spent.
    */
   authorize(
     grant: SessionGrant,

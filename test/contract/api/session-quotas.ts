@@ -12,53 +12,68 @@ export function describeSessionQuotas(subject: ApiSubject): void {
   const { server, api, expectRefused } = subject;
 
   async function createShop(sessionQuota = 2) {
-    const { root } = await seedTenant(server(), api());
+    const { root, backend } = await seedTenant(server(), api());
     const request = { name: "Shop", type: "public", ...tokenCreate, sessionQuota };
     const shop = await api().createApplication(root.key, request);
-    return { root, shop, key: keyOf(shop) };
+    /** Authorizes the session of a nonce, or a new one. */
+    const authorize = async (key: string, nonce?: string) => {
+      const opened = nonce ?? (await api().createSession(key)).nonce;
+      await api().authorizeSession(backend.key, { nonce: opened, ...tokenCreate });
+    };
+    return { root, backend, shop, key: keyOf(shop), authorize };
   }
 
-  describe("an application with as many open sessions as its quota allows", () => {
-    it("is refused another session, with the quota and a retry hint", async () => {
-      const { root, shop, key } = await createShop();
-      await api().createSession(key);
-      await api().createSession(key);
-      const refusal = await expectRefused(api().createSession(key), "session_quota_reached");
+  describe("an application with as many authorized sessions as its quota allows", () => {
+    it("is refused another one, with the quota and a retry hint, and the nonce stays good", async () => {
+      const { root, shop, key, authorize } = await createShop();
+      await authorize(key);
+      await authorize(key);
+      const { nonce } = await api().createSession(key);
+      const refusal = await expectRefused(authorize(key, nonce), "session_quota_reached");
       expect(refusal.hasRetryHint).toBe(true);
-      expect(refusal.message).toContain("quota of 2 open sessions");
+      expect(refusal.message).toContain("quota of 2 authorized sessions");
       expect(refusal.message).toContain("Retry in 180 s");
-      const { data } = await api().listSessions(root.key, { applicationId: shop.id });
+      const list = { applicationId: shop.id, state: "authorized" };
+      const { data } = await api().listSessions(root.key, list);
       expect(data).toHaveLength(2);
+      await api().deleteSession(root.key, { id: data[0]?.id ?? "" });
+      await authorize(key, nonce);
+      await expectRefused(authorize(key, nonce), "nonce_used");
     });
 
-    it("can create another session after one was deleted, all were revoked, or they have expired", async () => {
-      const { root, shop, key } = await createShop();
-      const { id } = await api().createSession(key);
-      await api().createSession(key);
-      await api().deleteSession(root.key, { id });
-      await api().createSession(key);
-      await expectRefused(api().createSession(key), "session_quota_reached");
+    it("is not reached by unauthorized sessions", async () => {
+      const { key, authorize } = await createShop(1);
+      const opened = [await api().createSession(key), await api().createSession(key)];
+      await authorize(key, opened[0]?.nonce);
+      await expectRefused(authorize(key, opened[1]?.nonce), "session_quota_reached");
+    });
+
+    it("can authorize another one after all were revoked, or they have expired", async () => {
+      const { root, shop, backend, key, authorize } = await createShop(1);
+      await authorize(key);
+      await expectRefused(authorize(key), "session_quota_reached");
       await api().revokeAllSessions(root.key, { id: shop.id });
-      await api().createSession(key);
-      await api().createSession(key);
-      await expectRefused(api().createSession(key), "session_quota_reached");
+      await authorize(key);
+      await expectRefused(authorize(key), "session_quota_reached");
+      await api().revokeAllSessions(root.key, { id: backend.id });
+      await authorize(key);
       server().clock.advance(3 * minute);
-      await api().createSession(key);
+      await authorize(key);
     });
 
-    it("can create another session when its quota is raised", async () => {
-      const { root, shop, key } = await createShop(1);
-      await api().createSession(key);
-      await expectRefused(api().createSession(key), "session_quota_reached");
+    it("can authorize another one when its quota is raised", async () => {
+      const { root, shop, key, authorize } = await createShop(1);
+      await authorize(key);
+      const { nonce } = await api().createSession(key);
+      await expectRefused(authorize(key, nonce), "session_quota_reached");
       const update = { id: shop.id, name: "Shop", ...tokenCreate, sessionQuota: 2 };
       await api().updateApplication(root.key, update);
-      await api().createSession(key);
-      await expectRefused(api().createSession(key), "session_quota_reached");
+      await authorize(key, nonce);
     });
   });
 
   it("creates one session for twenty simultaneous calls with one Idempotency-Key", async () => {
-    const { key } = await createShop();
+    const { root, shop, key } = await createShop();
     const once = { key, headers: { "Idempotency-Key": randomUUID() } };
     const results = await Promise.allSettled(
       Array.from({ length: 20 }, () => api().createSession(once)),
@@ -69,8 +84,8 @@ export function describeSessionQuotas(subject: ApiSubject): void {
     );
     expect(new Set(ids).size).toBe(1);
     expect(reasons).toEqual(reasons.map(() => "idempotency_conflict"));
-    await api().createSession(key);
-    await expectRefused(api().createSession(key), "session_quota_reached");
+    const { data } = await api().listSessions(root.key, { applicationId: shop.id });
+    expect(data).toHaveLength(1);
   });
 
   describe("the session quota of an application", () => {

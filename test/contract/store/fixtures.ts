@@ -77,7 +77,8 @@ export function aSession(
 ): NewSession {
   const [keyHash, nonceHash] = [randomBytes(32), randomBytes(32)];
   const id = newId(Date.now());
-  return { id, tenantId, applicationId, keyHash, nonceHash, ttl: hour, ...fields };
+  const networkHash = randomBytes(8);
+  return { id, tenantId, applicationId, keyHash, nonceHash, ttl: hour, networkHash, ...fields };
 }
 
 /** A grant with the correct nonce. */

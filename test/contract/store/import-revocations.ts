@@ -213,8 +213,8 @@ export function describeImportRevocations(subject: () => Subject): void {
       const { store, clock } = subject();
       const { application, session } = await createWithSession(store, hour);
       const found = must(await store.sessions.find(session.id)).session;
-      const { id, keyHash, nonceHash, createdAt, expiresAt } = found;
-      const fields = { id, keyHash, nonceHash, createdAt };
+      const { id, keyHash, nonceHash, networkHash, createdAt, expiresAt } = found;
+      const fields = { id, keyHash, nonceHash, networkHash, createdAt };
       const expiringAt = (at: number) =>
         anImportedSession(application, { ...fields, expiresAt: at }) satisfies SessionFields;
       expect(await importSession(expiringAt(expiresAt + hour))).toBe("not_restored");

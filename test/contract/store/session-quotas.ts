@@ -1,6 +1,10 @@
 import { describe, expect, it } from "@jest/globals";
 import { SessionQuotaReached } from "../../../src/store/port/errors.js";
-import type { ApplicationRecord, NewSession } from "../../../src/store/port/records.js";
+import type {
+  ApplicationRecord,
+  NewSession,
+  SessionGrant,
+} from "../../../src/store/port/records.js";
 import type { Store } from "../../../src/store/port/store.js";
 import { audit } from "../../support/store/audit.js";
 import { aGrant, anApplication, aSession, hour, must, times } from "./fixtures.js";
@@ -15,12 +19,26 @@ async function openOrWait(
   application: ApplicationRecord,
   fields: Partial<NewSession> = {},
 ): Promise<NewSession | number> {
-  const session = aSession(application, { quota, ...fields });
+  const session = aSession(application, { quota: { total: quota }, ...fields });
   try {
     must(await store.sessions.create(session));
     return session;
   } catch (error) {
     expect(error).toBeInstanceOf(SessionQuotaReached);
+    return (error as SessionQuotaReached).wait;
+  }
+}
+
+/** Authorizes a session and returns the outcome, or the wait in milliseconds if the quota is reached. */
+async function authorizeOrWait(
+  store: Store,
+  session: NewSession,
+  fields: Partial<SessionGrant> = {},
+): Promise<string | number> {
+  try {
+    return await store.sessions.authorize(aGrant(session, { quota, ...fields }), audit.authorized);
+  } catch (error) {
+    expect(error).toMatchObject({ name: "SessionQuotaReached", quota: "authorized" });
     return (error as SessionQuotaReached).wait;
   }
 }
@@ -97,29 +115,20 @@ export function describeSessionQuotas(subject: () => Subject): void {
       expect(await store.sessions.find(newest(opened).id)).toBeUndefined();
     });
 
-    it("counts an authorized session once, until it expires", async () => {
-      const { store, clock, application, opened } = await createWithFullQuota();
-      const [early, late] = [must(opened[0]), must(opened[1])];
-      const sooner = clock.now() + 1_000;
-      await store.sessions.authorize(aGrant(early, { expiresAt: sooner }), audit.authorized);
-      await store.sessions.authorize(
-        aGrant(late, { expiresAt: clock.now() + 9 * hour }),
-        audit.authorized,
-      );
-      expect(await openOrWait(store, application)).toBe(1_000);
-      clock.advance(1_000);
-      expect(await openOrWait(store, application, { ttl: 9 * hour })).toMatchObject({});
-      clock.advance(hour);
-      // Two sessions remain, which expire in nine hours.
+    it("does not count authorized sessions", async () => {
+      const { store, application, opened } = await createWithFullQuota();
+      expect(await authorizeOrWait(store, newest(opened))).toBe("authorized");
       expect(await openOrWait(store, application)).toMatchObject({ ttl: hour });
       expect(await openOrWait(store, application)).toBe(hour);
     });
 
     it("applies the quota of each call", async () => {
       const { store, application } = await createWithFullQuota();
-      expect(await openOrWait(store, application, { quota: quota + 1 })).toMatchObject({});
-      expect(await openOrWait(store, application, { quota: quota + 1 })).toBe(hour);
-      expect(await openOrWait(store, application, { quota: 1 })).toBe(hour);
+      expect(await openOrWait(store, application, { quota: { total: quota + 1 } })).toMatchObject(
+        {},
+      );
+      expect(await openOrWait(store, application, { quota: { total: quota + 1 } })).toBe(hour);
+      expect(await openOrWait(store, application, { quota: { total: 1 } })).toBe(hour);
       expect(await openOrWait(store, application, { quota: undefined })).toMatchObject({});
     });
 
@@ -150,11 +159,131 @@ export function describeSessionQuotas(subject: () => Subject): void {
 
     it("counts imported sessions, and refuses none of them", async () => {
       const { store, clock, application, opened } = await createWithFullQuota();
-      const record = anImportedSession(application, { expiresAt: clock.now() + hour });
+      const record = anImportedSession(application, {
+        expiresAt: clock.now() + hour,
+        networkHash: Buffer.alloc(8, 1),
+      });
       const options = { replace: false, dryRun: false };
       expect(await store.transfer.importSessions([record], options)).toEqual(["added"]);
       await store.sessions.delete(application.tenantId, newest(opened).id, audit.sessionDeleted);
       expect(await openOrWait(store, application)).toBe(hour);
+    });
+  });
+
+  describe("a quota of sessions of one network", () => {
+    const ofNetwork = { quota: { total: 9, perNetwork: 2 }, networkHash: Buffer.alloc(8, 1) };
+
+    it("refuses it further sessions, and no other network", async () => {
+      const { store, clock } = subject();
+      const application = await store.applications.create(anApplication(), audit.created);
+      const first = await openOrWait(store, application, { ...ofNetwork, ttl: 2 * hour });
+      expect(await openOrWait(store, application, ofNetwork)).toMatchObject({ ttl: hour });
+      await openOrWait(store, application, { quota: { total: 9, perNetwork: 2 }, ttl: 1_000 });
+      const refused = store.sessions.create(aSession(application, ofNetwork));
+      await expect(refused).rejects.toMatchObject({ quota: "network", wait: hour });
+      const other = { ...ofNetwork, networkHash: Buffer.alloc(8, 2) };
+      expect(await openOrWait(store, application, other)).toMatchObject({ ttl: hour });
+      expect(await authorizeOrWait(store, first as NewSession)).toBe("authorized");
+      expect(await openOrWait(store, application, ofNetwork)).toMatchObject({ ttl: hour });
+      expect(await openOrWait(store, application, ofNetwork)).toBe(hour);
+      clock.advance(hour);
+      expect(await openOrWait(store, application, ofNetwork)).toMatchObject({ ttl: hour });
+    });
+
+    it("counts each application for itself, in all processes", async () => {
+      const { store, another } = subject();
+      const stores = [store, await another()];
+      for (let count = 0; count < 2; count++) {
+        const application = await store.applications.create(anApplication(), audit.created);
+        const opening = times(9, () => openOrWait(must(stores[0]), application, ofNetwork));
+        const outcomes = await Promise.all(opening);
+        expect(outcomes.filter((outcome) => typeof outcome !== "number")).toHaveLength(2);
+        expect(await openOrWait(must(stores[1]), application, ofNetwork)).toBe(hour);
+      }
+    });
+
+    it("stores no network of an authorized session", async () => {
+      const { store } = subject();
+      const application = await store.applications.create(anApplication(), audit.created);
+      const session = (await openOrWait(store, application, ofNetwork)) as NewSession;
+      const stored = async () => must(await store.sessions.find(session.id)).session.networkHash;
+      expect(Buffer.from(await stored())).toEqual(ofNetwork.networkHash);
+      await authorizeOrWait(store, session);
+      expect(await stored()).toHaveLength(0);
+    });
+  });
+
+  describe("a quota of authorized sessions", () => {
+    /** Opens and authorizes as many sessions as the quota allows. */
+    async function createWithFullAuthorized(authorizedBy?: string) {
+      const { store, clock } = subject();
+      const application = await store.applications.create(anApplication(), audit.created);
+      for (let count = 0; count < quota; count++) {
+        const session = (await openOrWait(store, application)) as NewSession;
+        const by = authorizedBy === undefined ? {} : { authorizedBy };
+        expect(await authorizeOrWait(store, session, by)).toBe("authorized");
+      }
+      const next = (await openOrWait(store, application)) as NewSession;
+      return { store, clock, application, next };
+    }
+
+    it("refuses an authorization with the time until the first expires, and keeps the nonce", async () => {
+      const { store, clock, application, next } = await createWithFullAuthorized();
+      expect(await authorizeOrWait(store, next)).toBe(hour);
+      const wrong = aGrant({ ...next, nonceHash: Buffer.alloc(32) }, { quota });
+      expect(await store.sessions.authorize(wrong, audit.authorized)).toBe("unknown");
+      const longer = aSession(application, { ttl: 2 * hour });
+      await store.sessions.create(longer);
+      clock.advance(hour);
+      expect(await authorizeOrWait(store, longer)).toBe("authorized");
+      expect(await authorizeOrWait(store, longer)).toBe("used");
+    });
+
+    it("is not used up by unauthorized sessions", async () => {
+      const { store, opened } = await createWithFullQuota();
+      for (const session of opened) {
+        expect(await authorizeOrWait(store, session)).toBe("authorized");
+      }
+    });
+
+    it("does not count deleted, expired and revoked sessions", async () => {
+      const { store, application, next } = await createWithFullAuthorized();
+      const { tenantId } = application;
+      const { items } = await store.sessions.list({ tenantId, authorized: true, size: 1 });
+      const { id } = must(items[0]).session;
+      await store.sessions.delete(tenantId, id, audit.sessionDeleted);
+      expect(await authorizeOrWait(store, next)).toBe("authorized");
+      await setEpoch(store, application, 1);
+      const later = (await openOrWait(store, application)) as NewSession;
+      expect(await authorizeOrWait(store, later)).toBe("authorized");
+    });
+
+    it("does not count sessions that their authorizer revoked", async () => {
+      const { store } = subject();
+      const authorizer = await store.applications.create(
+        anApplication({ type: "private" }),
+        audit.created,
+      );
+      const { next } = await createWithFullAuthorized(authorizer.id);
+      expect(await authorizeOrWait(store, next, { authorizedBy: authorizer.id })).toBe(hour);
+      const revoke = () => ({ authorizationEpoch: 1, modifiedBy: authorizer.id });
+      await store.applications.update(authorizer.tenantId, authorizer.id, revoke, audit.updated);
+      expect(await authorizeOrWait(store, next, { authorizedBy: authorizer.id })).toBe(
+        "authorized",
+      );
+    });
+
+    it("is not exceeded by concurrent calls in one process", async () => {
+      const { store } = subject();
+      const application = await store.applications.create(anApplication(), audit.created);
+      const sessions = times(12, () => aSession(application));
+      for (const session of sessions) {
+        await store.sessions.create(session);
+      }
+      const outcomes = await Promise.all(
+        sessions.map((session) => authorizeOrWait(store, session)),
+      );
+      expect(outcomes.filter((outcome) => outcome === "authorized")).toHaveLength(quota);
     });
   });
 

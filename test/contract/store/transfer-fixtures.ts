@@ -57,7 +57,7 @@ export function anImportedSession(
   const times = { createdAt: Date.UTC(2026, 0), expiresAt: Date.UTC(2200, 0) };
   const grants = { permissions: [], rules: [] };
   const ids = { id, tenantId, applicationId };
-  const epochs = { epoch: sessionEpoch, authorizationEpoch: 0 };
+  const epochs = { epoch: sessionEpoch, authorizationEpoch: 0, networkHash: new Uint8Array() };
   return { ...ids, ...epochs, keyHash, nonceHash, ...grants, ...times, ...fields };
 }
 

@@ -278,7 +278,9 @@ export function describeTransfer(subject: () => Subject): void {
           exported.sessions.find(({ authorizedAt }) => authorizedAt === undefined),
         );
         const { id: sessionId, tenantId, applicationId, keyHash, nonceHash } = unauthorized;
-        const session = { id: sessionId, tenantId, applicationId, keyHash, nonceHash, ttl: hour };
+        const { networkHash } = unauthorized;
+        const ids = { id: sessionId, tenantId, applicationId };
+        const session = { ...ids, keyHash, nonceHash, networkHash, ttl: hour };
         const before = must(await store.sessions.find(sessionId)).session.version;
         const grant = aGrant(session);
         expect(await store.sessions.authorize(grant, audit.authorized)).toBe("authorized");

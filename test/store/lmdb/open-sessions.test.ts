@@ -15,7 +15,7 @@ const quota = 3;
 async function fillQuota(store: Store, application: ApplicationRecord, ttl = hour) {
   const opened = [];
   for (;;) {
-    const session = aSession(application, { quota, ttl });
+    const session = aSession(application, { quota: { total: quota }, ttl });
     try {
       await store.sessions.create(session);
       opened.push(session);
@@ -42,7 +42,7 @@ describe("the count of open sessions in LMDB", () => {
     await fillQuota(store, other);
     clock.advance(1_000);
     await until(async () => (await store.sessions.drainExpiredCount()) > 0);
-    expect(await fillQuota(store, one)).toHaveLength(quota - 1);
+    expect(await fillQuota(store, one)).toHaveLength(quota);
 
     await store.applications.update(
       one.tenantId,

@@ -40,7 +40,7 @@ const byId = '{"_id":1}';
 const byTenant = '{"tenant_id":1,"_id":-1}';
 const byApplication = '{"application_id":1,"_id":-1}';
 const byAuthorizer = '{"authorized_by":1,"_id":-1}';
-const byOpenSession = '{"application_id":1,"expires_at":1,"epoch":1}';
+const byUnauthorized = '{"application_id":1,"expires_at":1,"epoch":1,"network_hash":1}';
 const byExpiry = '{"expires_at":1}';
 const byExternalId = '{"tenant_id":1,"external_id":1,"_id":-1}';
 const byKeyId = '{"tenant_id":1,"keys.id":1,"_id":-1}';
@@ -305,21 +305,21 @@ describe("a MongoDB store with many records", () => {
     ],
     "create a session within a quota": [
       (application: ApplicationRecord) =>
-        store.sessions.create(aSession(application, { quota: 9 })),
+        store.sessions.create(aSession(application, { quota: { total: 9 } })),
       [
         findOne,
-        ["aggregate sessions", byOpenSession, 3, 0],
+        ["aggregate sessions", byUnauthorized, 3, 0],
         ["findAndModify sessions", byId, 1, 1],
       ],
       createWithSessions,
     ],
     "refuse a session beyond a quota": [
       (application: ApplicationRecord) =>
-        store.sessions.create(aSession(application, { quota: 2 })).catch(() => {}),
+        store.sessions.create(aSession(application, { quota: { total: 2 } })).catch(() => {}),
       [
         findOne,
-        ["aggregate sessions", byOpenSession, 2, 0],
-        ["find sessions", byOpenSession, 1, 0],
+        ["aggregate sessions", byUnauthorized, 2, 0],
+        ["find sessions", byUnauthorized, 1, 0],
       ],
       createWithSessions,
     ],

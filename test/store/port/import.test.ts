@@ -108,7 +108,7 @@ const kept = {
   ],
   session: [
     ...(["epoch", "permissions", "rules", "expiresAt"] as const),
-    ...(["authorizedAt", "authorizedBy", "authorizationEpoch"] as const),
+    ...(["authorizedAt", "authorizedBy", "authorizationEpoch", "networkHash"] as const),
   ],
 };
 

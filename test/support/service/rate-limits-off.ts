@@ -4,4 +4,5 @@ export const rateLimitsOff = {
   RATE_LIMIT_PRIVATE: "off",
   RATE_LIMIT_MANAGEMENT: "off",
   RATE_LIMIT_FAILURES: "off",
+  RATE_LIMIT_SESSIONS: "off",
 };

@@ -103,7 +103,7 @@ export function RestrictionFields({ form }: FieldsProps) {
         <DraftTextField
           form={form}
           field="sessionQuota"
-          hint="Maximum number of open sessions. Leave empty for the default."
+          hint="Maximum number of authorized sessions. Leave empty for the default."
           inputMode="numeric"
         />
       )}

@@ -1,0 +1,204 @@
+import { idFromBytes, writeId } from "../../lib/uuid.js";
+import { SessionQuotaReached } from "../port/errors.js";
+import type { ApplicationRecord, SessionRecord, UnauthorizedQuota } from "../port/records.js";
+import { after, timeBytes, timeOf } from "./row-keys.js";
+import type { Tables } from "./tables.js";
+
+/** Counts the open sessions of applications, inside `write`. */
+export interface OpenSessions {
+  add(session: SessionRecord): void;
+  /** Removes a session that has expired, is deleted or is authorized. */
+  remove(session: SessionRecord): void;
+
+  /** Returns the refusal of another unauthorized session, if a quota is reached. */
+  unauthorizedQuotaReached(
+    application: ApplicationRecord,
+    networkHash: Uint8Array,
+    quota: UnauthorizedQuota,
+    now: number,
+  ): SessionQuotaReached | undefined;
+
+  /**
+   * Returns the refusal of another authorized session, if the quota is reached. Sessions
+   * do not count if `isLive` returns false for their authorizer and its epoch.
+   */
+  authorizedQuotaReached(
+    application: ApplicationRecord,
+    quota: number,
+    isLive: (authorizerId: string, epoch: number) => boolean,
+    now: number,
+  ): SessionQuotaReached | undefined;
+}
+
+type Kind = "unauthorized" | "authorized";
+
+/**
+ * A key of `openSessions` starts with an application, an epoch and what is counted:
+ *
+ *     kind                the number of its sessions
+ *     kind, expiry, id    one of these sessions; its group
+ *     kind + 2, group     the number of sessions in a group
+ *
+ * A group is the network that opened an unauthorized session, or the authorizer of
+ * another with its epoch. The counts of an earlier epoch are removed with the last of
+ * its sessions, by the sweeper.
+ */
+const kinds = { unauthorized: 0, authorized: 1 } as const;
+const groupsOf = 2;
+
+const epochAt = 16;
+const kindAt = 20;
+const prefixSize = 21;
+
+const batchSize = 500;
+
+/** How many rows are read to find when the first session of a group expires. */
+const maxScanned = 1_000;
+
+export function createOpenSessions({
+  openSessions: table,
+}: Pick<Tables, "openSessions">): OpenSessions {
+  function countOf(key: Buffer): number {
+    return table.get(key)?.readUInt32BE() ?? 0;
+  }
+
+  function changeCount(key: Buffer, change: number): void {
+    const count = countOf(key) + change;
+    if (count === 0) {
+      table.remove(key);
+      return;
+    }
+    const value = Buffer.allocUnsafe(4);
+    value.writeUInt32BE(count);
+    table.put(key, value);
+  }
+
+  function removeRow(key: Buffer): void {
+    const group = table.get(key);
+    if (group) {
+      table.remove(key);
+      const prefix = key.subarray(0, prefixSize);
+      changeCount(prefix, -1);
+      changeCount(groupKey(prefix, group), -1);
+    }
+  }
+
+  /** Removes expired sessions that are not swept yet. */
+  function removeExpired(prefix: Buffer, now: number): void {
+    const end = after(Buffer.concat([prefix, timeBytes(now)]));
+    const range = { start: prefix, exclusiveStart: true, end, limit: batchSize };
+    let removed: number;
+    do {
+      const expired = [...table.getKeys(range)];
+      expired.forEach(removeRow);
+      removed = expired.length;
+    } while (removed === batchSize);
+  }
+
+  /** Milliseconds until the first session expires whose group matches, at least as far as rows are read. */
+  function waitFor(prefix: Buffer, now: number, matches: (group: Buffer) => boolean): number {
+    const range = { start: prefix, exclusiveStart: true, end: after(prefix), limit: maxScanned };
+    let expiry = now + 1;
+    for (const { key, value } of table.getRange(range)) {
+      expiry = timeOf(key.subarray(prefixSize));
+      if (matches(value)) {
+        break;
+      }
+    }
+    return expiry - now;
+  }
+
+  /** The sessions of groups that are not live. */
+  function countDead(prefix: Buffer, isLive: (group: Buffer) => boolean): number {
+    const start = groupKey(prefix, Buffer.alloc(0));
+    let dead = 0;
+    for (const { key, value } of table.getRange({ start, end: after(start) })) {
+      dead += isLive(key.subarray(prefixSize)) ? 0 : value.readUInt32BE();
+    }
+    return dead;
+  }
+
+  return {
+    add(session) {
+      const key = keyOf(session);
+      if (!table.doesExist(key)) {
+        const group = groupOf(session);
+        table.put(key, group);
+        const prefix = key.subarray(0, prefixSize);
+        changeCount(prefix, 1);
+        changeCount(groupKey(prefix, group), 1);
+      }
+    },
+
+    remove: (session) => removeRow(keyOf(session)),
+
+    unauthorizedQuotaReached(application, networkHash, { total, perNetwork }, now) {
+      const prefix = prefixOf(application.id, application.sessionEpoch, "unauthorized");
+      const network = Buffer.from(networkHash);
+      const ofNetwork = groupKey(prefix, network);
+      const limit = perNetwork ?? Number.POSITIVE_INFINITY;
+      const isFull = () => countOf(prefix) >= total;
+      const isNetworkFull = () => perNetwork !== undefined && countOf(ofNetwork) >= limit;
+      if (!isFull() && !isNetworkFull()) {
+        return undefined;
+      }
+      removeExpired(prefix, now);
+      if (isNetworkFull()) {
+        const wait = waitFor(prefix, now, (group) => group.equals(network));
+        return new SessionQuotaReached("network", wait);
+      }
+      return isFull()
+        ? new SessionQuotaReached(
+            "unauthorized",
+            waitFor(prefix, now, () => true),
+          )
+        : undefined;
+    },
+
+    authorizedQuotaReached(application, quota, isLive, now) {
+      const prefix = prefixOf(application.id, application.sessionEpoch, "authorized");
+      if (countOf(prefix) < quota) {
+        return undefined;
+      }
+      removeExpired(prefix, now);
+      const isLiveGroup = (group: Buffer) => isLive(idFromBytes(group), group.readUInt32BE(idSize));
+      const count = countOf(prefix);
+      return count >= quota && count - countDead(prefix, isLiveGroup) >= quota
+        ? new SessionQuotaReached("authorized", waitFor(prefix, now, isLiveGroup))
+        : undefined;
+    },
+  };
+}
+
+const idSize = 16;
+
+function prefixOf(applicationId: string, epoch: number, kind: Kind): Buffer {
+  const prefix = Buffer.allocUnsafe(prefixSize);
+  writeId(applicationId, prefix, 0);
+  prefix.writeUInt32BE(epoch, epochAt);
+  prefix[kindAt] = kinds[kind];
+  return prefix;
+}
+
+function groupKey(prefix: Buffer, group: Buffer): Buffer {
+  const key = Buffer.concat([prefix, group]);
+  key[kindAt] = (prefix[kindAt] as number) + groupsOf;
+  return key;
+}
+
+function groupOf({ authorizedBy, authorizationEpoch, networkHash }: SessionRecord): Buffer {
+  if (authorizedBy === undefined) {
+    return Buffer.from(networkHash);
+  }
+  const group = Buffer.allocUnsafe(idSize + 4);
+  writeId(authorizedBy, group, 0);
+  group.writeUInt32BE(authorizationEpoch, idSize);
+  return group;
+}
+
+function keyOf({ id, applicationId, epoch, authorizedBy, expiresAt }: SessionRecord): Buffer {
+  const sessionId = Buffer.allocUnsafe(idSize);
+  writeId(id, sessionId, 0);
+  const kind = authorizedBy === undefined ? "unauthorized" : "authorized";
+  return Buffer.concat([prefixOf(applicationId, epoch, kind), timeBytes(expiresAt), sessionId]);
+}
