@@ -8,7 +8,7 @@ export interface ResponseBudget {
 
   /**
    * Reserves memory for a response. Resolves with `false` if others keep the memory
-   * for too long, or the call is canceled. An owner gets half of the budget, so that
+   * for too long, or the call is canceled. A response of unknown size has 0 bytes. An owner gets half of the budget, so that
    * its slow readers do not keep the responses of others waiting.
    */
   reserve(owner: string, bytes: number, cancellation: Canceled): MaybePromise<boolean>;
@@ -36,7 +36,9 @@ export function createResponseBudget(limit: number, maxWait = defaultMaxWait): R
 
   /** The only response of all, and within the budget the only one of an owner, may have any size. */
   function fits(owner: string, bytes: number): boolean {
-    return hasRoom(usedBy.get(owner) ?? 0, bytes, limit / 2) && hasRoom(used, bytes, limit);
+    // Lists get half, so that those who read them slowly do not keep single records waiting.
+    const max = bytes > 0 ? limit / 2 : limit;
+    return hasRoom(usedBy.get(owner) ?? 0, bytes, max / 2) && hasRoom(used, bytes, max);
   }
 
   function add(owner: string, change: number): void {

@@ -8,7 +8,7 @@ const open = () => new Cancellation();
 
 describe("the response budget", () => {
   it("keeps a response waiting until another one was read", async () => {
-    const budget = createResponseBudget(100, hour);
+    const budget = createResponseBudget(200, hour);
     expect(budget.reserve("a", 40, open())).toBe(true);
     expect(budget.reserve("b", 50, open())).toBe(true);
     const waiting = budget.reserve("c", 20, open());
@@ -19,21 +19,28 @@ describe("the response budget", () => {
   });
 
   it("gives half to an owner, so that others do not wait for it", async () => {
-    const budget = createResponseBudget(100, 1);
+    const budget = createResponseBudget(200, 1);
     expect(budget.reserve("slow", 30, open())).toBe(true);
     expect(await budget.reserve("slow", 30, open())).toBe(false);
     expect(budget.reserve("other", 30, open())).toBe(true);
   });
 
+  it("keeps half for single records, so that they do not wait for lists", async () => {
+    const budget = createResponseBudget(200, 1);
+    expect(budget.reserve("slow", 50, open())).toBe(true);
+    expect(await budget.reserve("slow", 10, open())).toBe(false);
+    expect(budget.reserve("slow", 0, open())).toBe(true);
+  });
+
   it("refuses a response that waits for too long", async () => {
-    const budget = createResponseBudget(100, 1);
+    const budget = createResponseBudget(200, 1);
     expect(budget.reserve("a", 1_000, open())).toBe(true);
     expect(await budget.reserve("b", 0, open())).toBe(false);
     expect(budget.used).toBe(1_000);
   });
 
   it("reserves nothing for a call that was canceled while it waited", async () => {
-    const budget = createResponseBudget(100, hour);
+    const budget = createResponseBudget(200, hour);
     const canceled = open();
     expect(budget.reserve("a", 90, open())).toBe(true);
     const waiting = budget.reserve("b", 20, canceled);
@@ -47,7 +54,7 @@ describe("the response budget", () => {
     const requests = fc.array(fc.tuple(fc.constantFrom("a", "b", "c"), fc.nat(80)));
     await fc.assert(
       fc.asyncProperty(requests, async (all) => {
-        const budget = createResponseBudget(100, hour);
+        const budget = createResponseBudget(200, hour);
         const reserved: [owner: string, bytes: number][] = [];
         const results = all.map(([owner, bytes]) =>
           Promise.resolve(budget.reserve(owner, bytes, open())).then((isReserved) => {
