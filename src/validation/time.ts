@@ -2,7 +2,7 @@ import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
 import type { FieldViolation } from "../contract/problems.js";
 import { invalidRequest } from "../errors.js";
 import type { MaybePromise } from "../lib/async.js";
-import { day, hour, minute } from "../lib/time-units.js";
+import { formatDuration } from "../lib/duration-text.js";
 
 /** The end of the year 9999, in milliseconds. RFC 3339 has four-digit years. */
 export const maxTimestamp = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
@@ -75,21 +75,6 @@ export function readDuration(duration: Duration, field: string): number {
     });
   }
   return Number(seconds) * 1000 + Math.ceil(nanos / 1_000_000);
-}
-
-const second = { name: "second", size: 1_000 };
-const units = [
-  { name: "day", size: day },
-  { name: "hour", size: hour },
-  { name: "minute", size: minute },
-  second,
-];
-
-/** Formats milliseconds in the largest unit that divides them. */
-export function formatDuration(ms: number): string {
-  const { name, size } = units.find(({ size }) => ms % size === 0) ?? second;
-  const count = ms / size;
-  return `${count} ${name}${count === 1 ? "" : "s"}`;
 }
 
 function violation(message: string, code: string): FieldViolation {

@@ -4,7 +4,7 @@ import type { Duration } from "@bufbuild/protobuf/wkt";
 import type { Violation } from "@bufbuild/protovalidate";
 import type { FieldRules } from "../../gen/buf/validate/validate_pb.js";
 import type { FieldViolation } from "../contract/problems.js";
-import { formatDuration } from "./time.js";
+import { formatDuration } from "../lib/duration-text.js";
 
 export type ReportedViolation = Pick<Violation, "field" | "message" | "ruleId" | "forKey">;
 export type RulesOf = (field: DescField) => FieldRules;
