@@ -1,5 +1,11 @@
-import { type DescField, type DescMessage, getOption } from "@bufbuild/protobuf";
-import { field as fieldRules } from "../../gen/buf/validate/validate_pb.js";
+import { createRegistry, type DescField, type DescMessage, getOption } from "@bufbuild/protobuf";
+import {
+  field as fieldRules,
+  predefined,
+  type StringRules,
+  StringRulesSchema,
+} from "../../gen/buf/validate/validate_pb.js";
+import { file_latchkey_v1_rules } from "../../gen/latchkey/v1/rules_pb.js";
 import { memoize } from "../lib/cache.js";
 import type { FieldViolation } from "./problems.js";
 
@@ -7,11 +13,27 @@ import type { FieldViolation } from "./problems.js";
 export function choicesOf(field: DescField): readonly string[] {
   const rules = getOption(field, fieldRules);
   const { type } = (rules.type.case === "repeated" && rules.type.value.items) || rules;
-  if (type.case !== "string" || type.value.in.length === 0) {
+  const values = type.case === "string" ? allowedValues(type.value) : [];
+  if (values.length === 0) {
     throw new Error(`${field.parent.typeName}.${field.name} has no list of allowed values`);
   }
-  return type.value.in;
+  return values;
 }
+
+/** The values that a rule allows, if it lists them. */
+export function allowedValues(rules: StringRules): readonly string[] {
+  const own = (rules.$unknown ?? []).map(({ no }) =>
+    validationRules.getExtensionFor(StringRulesSchema, no),
+  );
+  const expressions = own.flatMap((rule) =>
+    rule ? getOption(rule, predefined).cel.map(({ expression }) => expression) : [],
+  );
+  const lists = expressions.flatMap((expression) => /this in \[(.+)\]/.exec(expression)?.[1] ?? []);
+  return [...rules.in, ...lists.flatMap((list) => list.slice(1, -1).split("', '"))];
+}
+
+/** The rules that extend those of protovalidate. */
+export const validationRules = createRegistry(file_latchkey_v1_rules);
 
 /** The maximum number of characters in a string field. */
 export function maxLengthOf(field: DescField): number | undefined {

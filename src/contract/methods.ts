@@ -1,5 +1,4 @@
 import {
-  createRegistry,
   type DescField,
   type DescMessage,
   type DescMethod,
@@ -32,7 +31,6 @@ import {
   text_header,
 } from "../../gen/latchkey/v1/options_pb.js";
 import { OverviewService } from "../../gen/latchkey/v1/overview_service_pb.js";
-import { file_latchkey_v1_rules } from "../../gen/latchkey/v1/rules_pb.js";
 import { SessionService } from "../../gen/latchkey/v1/session_service_pb.js";
 import type { ApplicationType } from "./grants.js";
 
@@ -48,9 +46,6 @@ export const services: readonly DescService[] = [
   IntrospectionService,
   OverviewService,
 ];
-
-/** Our own validation rules, from `rules.proto`. */
-export const validationRules = createRegistry(file_latchkey_v1_rules);
 
 /** The permissions that Latchkey defines. */
 export const ownPermissions: readonly Permission[] = services.flatMap((service) =>

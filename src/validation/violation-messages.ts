@@ -3,6 +3,7 @@ import { type Path, pathToString } from "@bufbuild/protobuf/reflect";
 import type { Duration } from "@bufbuild/protobuf/wkt";
 import type { Violation } from "@bufbuild/protovalidate";
 import type { FieldRules } from "../../gen/buf/validate/validate_pb.js";
+import { allowedValues } from "../contract/fields.js";
 import type { FieldViolation } from "../contract/problems.js";
 import { formatDuration } from "../lib/duration-text.js";
 
@@ -80,7 +81,8 @@ function describeRequired(type: FieldRules["type"]): string {
 function describeString(ruleId: string, rules: TypeRules<"string">): string | undefined {
   switch (ruleId) {
     case "string.in":
-      return describeChoices(rules.in);
+    case "string.event_kind":
+      return describeChoices(allowedValues(rules));
     case "string.min_len":
       return rules.minLen === 1n ? "must not be empty" : undefined;
     default:

@@ -1,9 +1,9 @@
 import { type DescMessage, getOption, type MessageShape } from "@bufbuild/protobuf";
 import { createValidator, type Validator, type Violation } from "@bufbuild/protovalidate";
 import { field as fieldRules } from "../../gen/buf/validate/validate_pb.js";
-import { findOverlong } from "../contract/fields.js";
+import { findOverlong, validationRules } from "../contract/fields.js";
 import type { ApplicationType, Grants } from "../contract/grants.js";
-import { mayHold, validationRules } from "../contract/methods.js";
+import { mayHold } from "../contract/methods.js";
 import type { FieldViolation } from "../contract/problems.js";
 import { matchesPattern } from "./patterns.js";
 import { findUpdateViolations, maskRule } from "./update-mask.js";

@@ -18,7 +18,7 @@ import { EventSchema, EventService } from "../../gen/latchkey/v1/event_service_p
 import { KeyService } from "../../gen/latchkey/v1/key_service_pb.js";
 import { access, CallerKind } from "../../gen/latchkey/v1/options_pb.js";
 import { createKeyring, generateKey } from "../../src/auth/keys.js";
-import { choicesOf } from "../../src/contract/fields.js";
+import { choicesOf, validationRules } from "../../src/contract/fields.js";
 import { gatewayKeyHeader } from "../../src/contract/headers.js";
 import {
   accessOf,
@@ -28,7 +28,6 @@ import {
   otherPermissions,
   ownPermissions,
   services,
-  validationRules,
 } from "../../src/contract/methods.js";
 import { newId } from "../../src/lib/uuid.js";
 import { readBindings } from "../../src/transport/rest/bindings.js";

@@ -25,7 +25,8 @@ import {
   WithoutMask,
 } from "../../gen/latchkey/v1/options_pb.js";
 import { openapi } from "../../gen/openapi.js";
-import { services, statusOf, validationRules } from "../../src/contract/methods.js";
+import { validationRules } from "../../src/contract/fields.js";
+import { services, statusOf } from "../../src/contract/methods.js";
 import type { ProblemCode } from "../../src/contract/problems.js";
 import { updateMaskOf, withoutMask } from "../../src/contract/update-mask.js";
 import { Problem } from "../../src/errors.js";

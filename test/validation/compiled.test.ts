@@ -51,7 +51,8 @@ import {
 } from "../../gen/latchkey/v1/rules_pb.js";
 import { AuthorizeSessionRequestSchema } from "../../gen/latchkey/v1/session_service_pb.js";
 import { generateKey } from "../../src/auth/keys.js";
-import { services, validationRules } from "../../src/contract/methods.js";
+import { validationRules } from "../../src/contract/fields.js";
+import { services } from "../../src/contract/methods.js";
 import { newId } from "../../src/lib/uuid.js";
 import { compileCheck } from "../../src/validation/compiled/checks.js";
 import { readExpression } from "../../src/validation/compiled/expressions.js";

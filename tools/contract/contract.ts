@@ -49,8 +49,10 @@ export interface Contract {
   example(message: DescMessage): JsonObject;
   fieldRules(field: DescField): FieldRules;
   isRequired(field: DescField): boolean;
-  /** The CEL rules of our own extensions. */
+  /** The CEL rules of our own extensions, without those that list the allowed values. */
   predefinedRules(rules: object): readonly Rule[];
+  /** The values that a rule allows, if it lists them. */
+  choices(rules: StringRules): readonly string[] | undefined;
 }
 
 /** The format of methods that follow no standard. */
@@ -111,6 +113,13 @@ export function readContract(files: readonly DescFile[]): Contract {
   }
 
   const fieldRules = (field: DescField): FieldRules => read(field, "buf.validate.field") ?? {};
+  const predefinedRules = (rules: object) =>
+    Object.keys(rules)
+      .map((name) => registry.getExtension(name.replace(/^\[|\]$/g, "")))
+      .filter((extension) => extension !== undefined)
+      .flatMap(
+        (extension) => read<{ cel: Rule[] }>(extension, "buf.validate.predefined")?.cel ?? [],
+      );
 
   return {
     registry,
@@ -166,13 +175,8 @@ export function readContract(files: readonly DescFile[]): Contract {
         readOwn(field, "without_mask") === "WITHOUT_MASK_REQUIRED"
       );
     },
-    predefinedRules: (rules) =>
-      Object.keys(rules)
-        .map((name) => registry.getExtension(name.replace(/^\[|\]$/g, "")))
-        .filter((extension) => extension !== undefined)
-        .flatMap(
-          (extension) => read<{ cel: Rule[] }>(extension, "buf.validate.predefined")?.cel ?? [],
-        ),
+    predefinedRules: (rules) => predefinedRules(rules).filter((rule) => !listedIn(rule)),
+    choices: (rules) => rules.in ?? predefinedRules(rules).map(listedIn).find(Boolean),
   };
 }
 
@@ -201,6 +205,12 @@ function createBinding(method: DescMethod, rule: HttpRule): HttpBinding {
 
 function toCallerKind(enumValue: string): string {
   return enumValue.replace("CALLER_KIND_", "").toLowerCase();
+}
+
+/** The values in a rule such as `this in ['one', 'other']`. */
+function listedIn({ expression }: Rule): string[] | undefined {
+  const list = /this in \[([^\]]+)\]/.exec(expression)?.[1];
+  return list?.split(", ").map((text) => text.slice(1, -1));
 }
 
 /** A CEL rule and its error message. */

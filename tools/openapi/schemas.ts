@@ -267,11 +267,12 @@ function stringSchema(
   required: boolean,
   enums: Enums,
 ): Json {
-  const isUnconstrained = !rules.in && !rules.uuid;
+  const choices = contract.choices(rules);
+  const isUnconstrained = !choices && !rules.uuid;
   return {
     type: "string",
     format: rules.uuid ? "uuid" : undefined,
-    [enums === "closed" ? "enum" : "x-extensible-enum"]: rules.in,
+    [enums === "closed" ? "enum" : "x-extensible-enum"]: choices,
     // protovalidate refuses an empty string in a required field.
     minLength: count(rules.min_len) ?? (required && isUnconstrained ? 1 : undefined),
     maxLength: count(rules.max_len),

@@ -128,7 +128,7 @@ function valueRules(
   contract: Contract,
   { cel = [], string = {}, int32 = {}, duration = {}, field_mask = {} }: FieldRules,
 ): string[] {
-  const choices = string.in?.map(inlineCode) ?? [];
+  const choices = contract.choices(string)?.map(inlineCode) ?? [];
   const paths = field_mask.in?.map(inlineCode) ?? [];
   return [
     string.uuid ? "A UUID." : "",

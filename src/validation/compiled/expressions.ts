@@ -24,6 +24,7 @@ type Subject = DescMessage | "string";
  *            | "this" [ "." field ] ".matches(" text ")"
  *            | "this." field "!=" text
  *            | text "in this." field ".paths"
+ *            | "this in [" text { "," text } "]"
  *            | "this" ( "==" | ">=" ) "duration('" number "s')"
  *
  * `rule` is always true, because the rule is enabled. Throws `UnsupportedRule`
@@ -106,6 +107,11 @@ class ExpressionReader {
     const differs = this.#take(/this\.(\w+) != '([^'\\]*)'/);
     if (differs) {
       return this.#ofString(differs[1], (value) => value !== differs[2]);
+    }
+    const values = this.#take(/this in \[((?:'[^'\\]*'(?:, )?)+)\]/);
+    if (values) {
+      const listed = new Set(values[1]?.slice(1, -1).split("', '"));
+      return this.#ofString(undefined, (value) => listed.has(value as string));
     }
     const names = this.#take(/'([^'\\]*)' in this\.(\w+)\.paths/);
     if (names) {

@@ -10,7 +10,7 @@ import {
   type StringRules,
   StringRulesSchema,
 } from "../../../gen/buf/validate/validate_pb.js";
-import { validationRules } from "../../contract/methods.js";
+import { validationRules } from "../../contract/fields.js";
 import { regExpOf } from "../patterns.js";
 import { readExpression, type Test, UnsupportedRule } from "./expressions.js";
 

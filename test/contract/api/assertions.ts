@@ -2,7 +2,8 @@ import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { createValidator } from "@bufbuild/protovalidate";
 import { Code } from "@connectrpc/connect";
 import { expect } from "@jest/globals";
-import { validationRules } from "../../../src/contract/methods.js";
+import { validationRules } from "../../../src/contract/fields.js";
+
 import { matchesPattern } from "../../../src/validation/patterns.js";
 import { ApiFailure } from "../../support/api/api.js";
 
