@@ -1,3 +1,4 @@
+import { connect as connectHttp2 } from "node:http2";
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { describe, expect, it } from "@jest/globals";
@@ -48,6 +49,27 @@ describe("records at the limit", () => {
       await client.waitForResponses(20);
       const results = await answered;
       expect(results.some(({ status }) => status === "fulfilled")).toBe(true);
+    });
+  });
+
+  it("take bounded memory when slow readers request them", async () => {
+    await service.runAttack(async (client) => {
+      const sessions = Array.from({ length: 20 }, () => {
+        const session = connectHttp2(service.url, { settings: { initialWindowSize: 0 } });
+        session.on("error", () => {});
+        for (let each = 0; each < 50; each++) {
+          const stream = session.request({
+            ":path": "/applications?size=100",
+            "svc-api-key": service.firstKey,
+          });
+          stream.on("error", () => {});
+        }
+        return session;
+      });
+      await client.waitForResponses(50);
+      for (const session of sessions) {
+        session.destroy();
+      }
     });
   });
 
