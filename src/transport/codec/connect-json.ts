@@ -13,10 +13,16 @@ import { type Timestamp, TimestampSchema, timestampMs } from "@bufbuild/protobuf
 import { ApplicationSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { findOverlong } from "../../contract/fields.js";
 import { invalidRequest } from "../../errors.js";
+import { memoize } from "../../lib/cache.js";
 import { parseJson, scanJson } from "../../validation/json.js";
+import { createJsonDiagnosis, type JsonDiagnosis } from "./json-reader.js";
 import { createJsonWriter, createTimestampAppender, type JsonWriteStyle } from "./json-writer.js";
 import { isSupported } from "./message-fields.js";
 import { createTimeCheck, formatTime } from "./time.js";
+
+const diagnosisOf = memoize<DescMessage, JsonDiagnosis>((schema) =>
+  isSupported(schema) ? createJsonDiagnosis(schema) : () => [],
+);
 
 /**
  * Creates a decoder of Connect's JSON. In supported messages it also refuses dates
@@ -33,9 +39,14 @@ export function createConnectJsonDecoder(
     if (overlong) {
       throw invalidRequest(overlong);
     }
-    const message = fromJson(schema, value as JsonValue, jsonOptions);
-    checkTimes?.(value);
-    return message;
+    try {
+      const message = fromJson(schema, value as JsonValue, jsonOptions);
+      checkTimes?.(value);
+      return message;
+    } catch (error) {
+      const violations = diagnosisOf(schema)(value);
+      throw violations.length > 0 ? invalidRequest(violations) : error;
+    }
   };
 }
 

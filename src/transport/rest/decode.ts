@@ -2,19 +2,13 @@ import {
   create,
   type DescField,
   type DescMessage,
-  fromJson,
   type Message,
   ScalarType,
 } from "@bufbuild/protobuf";
-import {
-  DurationSchema,
-  FieldMaskSchema,
-  type Timestamp,
-  TimestampSchema,
-} from "@bufbuild/protobuf/wkt";
+import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { WithoutMask } from "../../../gen/latchkey/v1/options_pb.js";
 import { findOverlong } from "../../contract/fields.js";
-import { headerOf, ignoresOtherTypes } from "../../contract/methods.js";
+import { headerOf } from "../../contract/methods.js";
 import type { FieldViolation } from "../../contract/problems.js";
 import {
   pathOfKey,
@@ -22,11 +16,17 @@ import {
   updateMaskOf,
   withoutMask,
 } from "../../contract/update-mask.js";
-import { invalidRequest, maxViolations } from "../../errors.js";
+import { invalidRequest } from "../../errors.js";
 import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
-import { nearestOf } from "../../lib/nearest.js";
+import {
+  addUnknown,
+  addViolation,
+  fieldsReader,
+  isObject,
+  type JsonReaderOptions,
+  type Violation,
+} from "../codec/json-reader.js";
 import { type Fields, findUnsupported } from "../codec/message-fields.js";
-import { checkCalendar, parseDuration } from "../codec/time.js";
 
 type PathFields = Readonly<Record<string, string>>;
 
@@ -37,13 +37,9 @@ interface MessageDecoder {
   readonly decode: Decode;
 }
 
-interface DecoderOptions {
-  /** Whether unknown fields of the body are ignored instead of refused. */
-  readonly ignoresUnknown?: boolean;
+interface DecoderOptions extends Pick<JsonReaderOptions, "ignoresUnknown" | "isPatch"> {
   /** Whether a query parameter without a value is an empty text instead of absent. */
   readonly keepsEmpty?: boolean;
-  /** Whether the body is a merge patch (RFC 7396): it changes the fields that it has. */
-  readonly isPatch?: boolean;
   /**
    * Finds the rules that a message breaks. Called with what could be read of an invalid request, so that
    * the caller learns of all violations at once. By default, only those of the JSON are reported.
@@ -132,42 +128,6 @@ function isSameId(one: string, other: string | undefined): boolean {
   return one.toLowerCase() === other?.toLowerCase();
 }
 
-/** A part of the request that cannot be read. */
-interface Violation extends FieldViolation {
-  /** The field that was probably meant. */
-  readonly meant?: string | undefined;
-}
-
-/** Adds a violation. Throws as soon as there are more than {@link maxViolations}. */
-function addViolation(
-  violations: Violation[],
-  field: string,
-  message: string,
-  code: string,
-  meant?: string,
-): void {
-  violations.push({ field, message, code, meant });
-  if (violations.length > maxViolations) {
-    throw invalidRequest(violations);
-  }
-}
-
-/** Adds the violation of a name that does not exist, with a similar one that does. */
-function addUnknown(
-  violations: Violation[],
-  within: string,
-  name: string,
-  kind: "field of this request" | "parameter of this path",
-  known: readonly string[],
-): void {
-  const prefix = within === "" ? "" : `${within}.`;
-  const similar = nearestOf(name, known);
-  const hint = similar === undefined ? "" : `: did you mean ${similar}?`;
-  const code = kind === "field of this request" ? "unknown_field" : "unknown_parameter";
-  const meant = similar === undefined ? undefined : `${prefix}${similar}`;
-  addViolation(violations, `${prefix}${name}`, `is not a ${kind}${hint}`, code, meant);
-}
-
 /** Whether the rule of a field may be broken only because the field, a part or the whole of it cannot be read. */
 function explains(violations: readonly Violation[], field: string): boolean {
   return violations.some(({ field: unread, meant = unread }) =>
@@ -230,190 +190,6 @@ function fromQuery(scalar: ScalarType | undefined, text: string): unknown {
     default:
       return text;
   }
-}
-
-/**
- * Reads a JSON value, or adds the violations at its path and returns a value that a message can
- * have in its place.
- */
-type ReadValue = (value: unknown, path: string, violations: Violation[]) => unknown;
-
-/** Reads the members of a JSON object into the fields of a message. */
-type ReadFields = (value: unknown, into: Fields, path: string, violations: Violation[]) => void;
-
-function fieldsReader(messageFields: readonly DescField[], options: DecoderOptions): ReadFields {
-  const { ignoresUnknown = false } = options;
-  const fields = new Map(
-    messageFields.map((field) => [
-      field.name,
-      { name: field.localName, read: fieldReader(field, options) },
-    ]),
-  );
-  const names = [...fields.keys()];
-  return (value, into, path, violations) => {
-    if (!isObject(value)) {
-      addViolation(violations, path || "request", "must be an object", "type.object");
-      return;
-    }
-    for (const name in value) {
-      const item = value[name];
-      const field = fields.get(name);
-      if (!field) {
-        if (!ignoresUnknown) {
-          addUnknown(violations, path, name, "field of this request", names);
-        }
-      } else if (item !== null) {
-        const itemPath = path === "" ? name : `${path}.${name}`;
-        into[field.name] = field.read(item, itemPath, violations);
-      }
-    }
-  };
-}
-
-function isObject(value: unknown): value is Readonly<Fields> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function messageReader(schema: DescMessage, options: DecoderOptions): ReadValue {
-  const readFields = fieldsReader(schema.fields, options);
-  return (value, path, violations) => {
-    const message = create(schema);
-    readFields(value, message as unknown as Fields, path, violations);
-    return message;
-  };
-}
-
-function fieldReader(field: DescField, options: DecoderOptions): ReadValue {
-  if (field.fieldKind === "map") {
-    return options.isPatch ? readMapPatch : readMap;
-  }
-  if (field.fieldKind === "list") {
-    const read =
-      field.listKind === "message" ? readerOf(field.message, options) : scalarReader(field);
-    return (value, path, violations) => {
-      if (!Array.isArray(value)) {
-        addViolation(violations, path, "must be an array", "type.array");
-        return [];
-      }
-      return value.map((item, index) => read(item, `${path}[${index}]`, violations));
-    };
-  }
-  return field.fieldKind === "message" ? readerOf(field.message, options) : scalarReader(field);
-}
-
-function readerOf(schema: DescMessage, options: DecoderOptions): ReadValue {
-  switch (schema.typeName) {
-    case TimestampSchema.typeName:
-      return readTimestamp;
-    case DurationSchema.typeName:
-      return readDuration;
-    default:
-      return messageReader(schema, options);
-  }
-}
-
-function scalarReader(field: DescField): ReadValue {
-  switch (field.scalar) {
-    case ScalarType.STRING:
-      return ignoresOtherTypes(field) ? readIfString : readString;
-    case ScalarType.INT32:
-      return readInteger;
-    case ScalarType.DOUBLE:
-      return readNumber;
-    default:
-      return readBoolean;
-  }
-}
-
-const readString: ReadValue = (value, path, violations) => {
-  if (typeof value !== "string") {
-    addViolation(violations, path, "must be a string", "type.string");
-    return "";
-  }
-  if (!value.isWellFormed()) {
-    addViolation(violations, path, "has an unpaired surrogate", "string.unicode");
-    return "";
-  }
-  return value;
-};
-
-const readIfString: ReadValue = (value, path, violations) =>
-  typeof value === "string" ? readString(value, path, violations) : undefined;
-
-/** Reads a map of strings. */
-const readMap: ReadValue = (value, path, violations) => {
-  if (!isObject(value)) {
-    addViolation(violations, path, "must be an object", "type.object");
-    return {};
-  }
-  const before = violations.length;
-  for (const key in value) {
-    const itemPath = `${path}[${JSON.stringify(key)}]`;
-    if (!key.isWellFormed()) {
-      addViolation(violations, itemPath, "key has an unpaired surrogate", "string.unicode");
-    }
-    readString(value[key], itemPath, violations);
-  }
-  return violations.length === before ? value : {};
-};
-
-/** Reads the pairs to set. The keys to remove, which are null, are only in the update mask. */
-const readMapPatch: ReadValue = (value, path, violations) =>
-  readMap(
-    isObject(value)
-      ? Object.fromEntries(Object.entries(value).filter(([, item]) => item !== null))
-      : value,
-    path,
-    violations,
-  );
-
-const readInteger: ReadValue = (value, path, violations) => {
-  if (typeof value !== "number" || (value | 0) !== value) {
-    addViolation(violations, path, "must be a whole number of at most 32 bits", "type.integer");
-    return 0;
-  }
-  return value;
-};
-
-const readNumber: ReadValue = (value, path, violations) => {
-  if (typeof value !== "number") {
-    addViolation(violations, path, "must be a number", "type.number");
-    return 0;
-  }
-  return value;
-};
-
-const readBoolean: ReadValue = (value, path, violations) => {
-  if (typeof value !== "boolean") {
-    addViolation(violations, path, "must be true or false", "type.boolean");
-    return false;
-  }
-  return value;
-};
-
-const readTimestamp: ReadValue = (value, path, violations) => {
-  try {
-    return parseTimestamp(value);
-  } catch {
-    const message = "must be a date and time such as 2030-01-31T12:00:00.000Z";
-    addViolation(violations, path, message, "type.timestamp");
-    return undefined;
-  }
-};
-
-const readDuration: ReadValue = (value, path, violations) => {
-  const duration = parseDuration(value);
-  if (!duration) {
-    addViolation(violations, path, "must be a duration such as 3600s", "type.duration");
-  }
-  return duration;
-};
-
-/** Parses any RFC 3339 timestamp. Throws if it is invalid. */
-function parseTimestamp(value: unknown): Timestamp {
-  const text = (value as string).toUpperCase();
-  checkCalendar(text);
-  return fromJson(TimestampSchema, text);
 }
 
 /**

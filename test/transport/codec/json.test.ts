@@ -162,7 +162,7 @@ describe("decoding Connect JSON", () => {
 
   /** Whether the decoder is stricter than the library: trailing text after a duration, days that do not exist. */
   const isStricter = (outcome: unknown) =>
-    / as a duration such as 3600s$| does not exist$/.test(
+    /: must be a (duration|date and time) such as \S+$/.test(
       (outcome as { error?: string }).error ?? "",
     );
 
@@ -251,7 +251,7 @@ describe("decoding Connect JSON", () => {
     const decode = createConnectJsonDecoder(CheckAccessRequestSchema, jsonOptionsWith(limit));
     const nested = (levels: number) =>
       Buffer.from(`{"token":${"[".repeat(levels - 1)}${"]".repeat(levels - 1)}}`);
-    expect(() => decode(nested(limit))).toThrow("cannot decode");
+    expect(() => decode(nested(limit))).toThrow("token: must be an object");
     expect(() => decode(nested(limit + 1))).toThrow(
       `request: is nested deeper than ${limit} levels`,
     );
@@ -343,16 +343,17 @@ describe("decoding Connect JSON", () => {
     );
   });
 
-  it.each([
-    ["2030-02-30T12:00:00Z", "2030-02-30T12 does not exist"],
-    ["2031-02-29T12:00:00+01:00", "2031-02-29T12 does not exist"],
-    ["2030-02-28T24:00:00Z", "2030-02-28T24 does not exist"],
-  ])("refuses %s, which the library reads as a later day", (text, message) => {
-    for (const name of ["expiresAt", "expires_at"]) {
-      const decode = createConnectJsonDecoder(CreateApplicationRequestSchema, jsonOptions);
-      expect(() => decode(Buffer.from(JSON.stringify({ [name]: text })))).toThrow(message);
-    }
-  });
+  it.each([["2030-02-30T12:00:00Z"], ["2031-02-29T12:00:00+01:00"], ["2030-02-28T24:00:00Z"]])(
+    "refuses %s, which the library reads as a later day",
+    (text) => {
+      for (const name of ["expiresAt", "expires_at"]) {
+        const decode = createConnectJsonDecoder(CreateApplicationRequestSchema, jsonOptions);
+        expect(() => decode(Buffer.from(JSON.stringify({ [name]: text })))).toThrow(
+          "expires_at: must be a date and time such as",
+        );
+      }
+    },
+  );
 
   it.each(["3600sfoo", "1s ", "1ss", "1s1s"])(
     "refuses the duration %j, with trailing text that the library ignores",
@@ -369,7 +370,7 @@ describe("decoding Connect JSON", () => {
       ] as const) {
         const decode = createConnectJsonDecoder(schema, jsonOptions);
         expect(() => decode(Buffer.from(JSON.stringify(json)))).toThrow(
-          "as a duration such as 3600s",
+          "must be a duration such as 3600s",
         );
       }
     },

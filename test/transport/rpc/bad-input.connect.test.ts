@@ -26,15 +26,20 @@ function call(
   });
 }
 
+/** The details of an error over Connect. */
+function detailsOf({ body }: HttpResponse) {
+  return JSON.parse(body).details.map(({ type, value }: { type: string; value: string }) => {
+    const schema = type === ErrorInfoSchema.typeName ? ErrorInfoSchema : BadRequestSchema;
+    return fromBinary(schema, base64Decode(value));
+  });
+}
+
 /** Expects a Connect error with all details and returns its message. */
 function expectError(response: HttpResponse, status: number, code: string): string {
   expect({ status: response.status, body: response.body }).toMatchObject({ status });
   const error = JSON.parse(response.body);
   expect(error.code).toBe(code);
-  const [info, bad] = error.details.map(({ type, value }: { type: string; value: string }) => {
-    const schema = type === ErrorInfoSchema.typeName ? ErrorInfoSchema : BadRequestSchema;
-    return fromBinary(schema, base64Decode(value));
-  });
+  const [info, bad] = detailsOf(response);
   expect(info).toMatchObject({
     domain: "latchkey",
     metadata: { request_id: response.headers["x-request-id"] },
@@ -90,6 +95,63 @@ describe("an invalid JSON message over Connect", () => {
     const body = JSON.stringify({ ...application, expire: "never" });
     const response = await call("application/json", body);
     expect(expectError(response, 400, "invalid_argument")).toContain("expire");
+  });
+});
+
+describe("the violations of a JSON message over Connect", () => {
+  it.each<[what: string, body: string, violations: readonly [string, string, string][]]>([
+    ["JSON that cannot be parsed", "{", [["request", "malformed", "is not valid JSON"]]],
+    [
+      "a duplicate name",
+      '{"name":"a","name":"b"}',
+      [["name", "duplicate", "is duplicated: send it once"]],
+    ],
+    [
+      "a field under both of its names",
+      '{"externalId":"a","external_id":"b"}',
+      [["external_id", "duplicate", "is duplicated: send it once"]],
+    ],
+    [
+      "mistyped names",
+      JSON.stringify({ nmae: "a", externalIdd: "b", rules: [{ priorty: 1 }] }),
+      [
+        ["nmae", "unknown_field", "did you mean name?"],
+        ["externalIdd", "unknown_field", "did you mean externalId?"],
+        ["rules[0].priorty", "unknown_field", "did you mean priority?"],
+      ],
+    ],
+    [
+      "values of other types, but not a number in a text",
+      JSON.stringify({ name: 5, sessionQuota: "5", expiresAt: "soon", permissions: "token:read" }),
+      [
+        ["name", "type.string", "must be a string"],
+        ["expires_at", "type.timestamp", "must be a date and time"],
+        ["permissions", "type.array", "must be an array"],
+      ],
+    ],
+    [
+      "a value that only the library refuses",
+      JSON.stringify({ ...application, expiresAt: "2030-01-31t12:00:00z" }),
+      [["request", "malformed", "cannot be read"]],
+    ],
+  ])("have the codes and suggestions of REST: %s", async (_what, body, expected) => {
+    const [, { fieldViolations }] = detailsOf(await call("application/json", body));
+    expect(fieldViolations).toEqual(
+      expected.map(([field, reason, description]) =>
+        expect.objectContaining({
+          field,
+          reason,
+          description: expect.stringContaining(description),
+        }),
+      ),
+    );
+  });
+
+  it("are malformed if a binary message cannot be read", async () => {
+    const [, { fieldViolations }] = detailsOf(
+      await call("application/proto", Buffer.from([0xff, 0xff])),
+    );
+    expect(fieldViolations).toMatchObject([{ field: "request", reason: "malformed" }]);
   });
 });
 

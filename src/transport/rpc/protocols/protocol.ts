@@ -98,7 +98,15 @@ function endOfFirst(body: Buffer): number {
 }
 
 function malformed(why: string): Problem {
-  return invalidRequest({ field: "request", message: `cannot be read: ${why}` });
+  return unreadable(`: ${why}`);
+}
+
+function unreadable(reason: string): Problem {
+  return invalidRequest({
+    field: "request",
+    message: `cannot be read${reason}`,
+    code: "malformed",
+  });
 }
 
 /**
@@ -119,7 +127,7 @@ export function toDecodeProblem(reason: unknown, bodyLimit: number): Problem {
     case Code.Canceled:
       return toProblem(reason);
     default:
-      return invalidRequest({ field: "request", message: `cannot be read${reasonOf(reason)}` });
+      return unreadable(reasonOf(reason));
   }
 }
 
