@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { brotliCompress, gzip } from "node:zlib";
 import { defineConfig, type Plugin } from "vite";
+import { compactDescriptors } from "./compact-descriptors.js";
 import { docsSite } from "./docs/site/plugin.js";
 
 const root = import.meta.dirname;
@@ -34,7 +35,7 @@ export default defineConfig({
   },
   esbuild: { jsx: "automatic" },
   resolve: { alias: { "node:net": join(root, "node-net-shim.ts") } },
-  plugins: [docsSite(), compressFiles()],
+  plugins: [compactDescriptors(), docsSite(), compressFiles()],
   server: { proxy: { "^/(latchkey\\.v1\\.|openapi\\.json)": service } },
 });
 
