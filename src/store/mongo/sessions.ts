@@ -328,7 +328,8 @@ async function listSessions(
       sort: { _id: -1 },
       hint,
       signal,
-      ...pageOptions(limit),
+      // One of these documents shows whether others follow.
+      ...pageOptions(limit - 1),
       ...limitsOf(documents),
       ...freshRead(),
     });
@@ -346,7 +347,7 @@ async function listSessions(
       }
       items.push(valid);
     }
-    if (!read.more) {
+    if (!read.more && read.items.length < limit) {
       return { items, more: false };
     }
     after = read.items.at(-1)?.id;
