@@ -101,7 +101,7 @@ function addManagement(sessions: Command): void {
   const remove = sessions
     .command("rm")
     .alias("delete")
-    .description("revoke a session, or all sessions that an application opened or authorized")
+    .description("revoke a session, or all sessions of an application")
     .argument("[id]", "id of the session", parseId)
     .option("--all", "revoke all sessions that the application opened or authorized")
     .option("--opened-only", "with --all: only the sessions that the application opened")

@@ -224,10 +224,10 @@ describe("the methods of gateways", () => {
 describe("docs/reference/api.md", () => {
   it("lists every method with its path and its permission, and no other", () => {
     const page = readFileSync("docs/reference/api.md", "utf8");
-    const rows = page.matchAll(/^\| (–|`[A-Z]+ \/\S*`) \| \[?([A-Z]\w+)(?:\]\S+)? \| ([^|]+) \|/gm);
+    const rows = page.matchAll(/^\| (–|`[A-Z]+ \/\S*`)(?:, `PATCH \S+`)? \| \[?([A-Z]\w+)(?:\]\S+)? \| ([^|]+) \|/gm);
     const documented = [...rows].map(([, path, name, required]) => [name, path, required]);
     const expected = methods.map((method) => {
-      const { permission, callers, unauthenticated } = accessOf(method);
+      const { permission, callers, unauthenticated, ownSession } = accessOf(method);
       const { pattern } = getOption(method, http);
       const callerKinds = callers
         .map((kind) => `a ${CallerKind[kind]?.toLowerCase()} key`)
@@ -237,7 +237,7 @@ describe("docs/reference/api.md", () => {
         pattern.case ? `\`${pattern.case.toUpperCase()} ${pattern.value}\`` : "–",
         permission === ""
           ? callerKinds || (unauthenticated ? "no key" : "any valid key")
-          : `\`${permission}\``,
+          : `\`${permission}\`${ownSession === "" ? "" : "; the session's own key"}`,
       ];
     });
     expect(documented.sort()).toEqual(expected.sort());

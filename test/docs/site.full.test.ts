@@ -177,7 +177,11 @@ describeInBrowser("the documentation site", (browser) => {
     await button(page, "Menu").click();
     await sidebar.getByRole("searchbox").fill("authorizesession");
     const links = sidebar.locator("li").getByRole("link").filter({ visible: true });
-    expect(await links.allInnerTexts()).toEqual(["AuthorizeSession", "AuthorizeSessionRequest"]);
+    expect(await links.allInnerTexts()).toEqual([
+      "AuthorizeSession",
+      "AuthorizeSessionRequest",
+      "AuthorizeSessionResponse",
+    ]);
     await links.first().click();
     await sidebar.waitFor({ state: "hidden" });
     expect(page.url()).toMatch(/#authorizesession/);

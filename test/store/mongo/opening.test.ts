@@ -21,7 +21,11 @@ describe("opening a store", () => {
   const sweep = '{"key":{"expires_at":1},"expireAfterSeconds":660}';
   const listing = '{"key":{"tenant_id":1,"_id":-1}}';
   const ofApplication = '{"key":{"application_id":1,"_id":-1}}';
-  const ofOpenSessions = '{"key":{"application_id":1,"expires_at":1,"epoch":1}}';
+  const ofOpenSessions = [
+    '{"key":{"application_id":1,"expires_at":1,"epoch":1,"network_hash":1}}',
+    '{"key":{"application_id":1,"network_hash":1,"expires_at":1,"epoch":1}}',
+    '{"key":{"application_id":1,"expires_at":1,"epoch":1,"authorized_by":1,"authorization_epoch":1,"network_hash":1}}',
+  ];
   const ofAuthorizer = '{"key":{"authorized_by":1,"_id":-1}}';
   const ofApplications = [
     sweep,
@@ -54,7 +58,7 @@ describe("opening a store", () => {
       listing,
       ofApplication,
       ofAuthorizer,
-      ofOpenSessions,
+      ...ofOpenSessions,
     ]);
     expect(await getOptions(db, "sessions")).toMatchObject({
       validator: { $jsonSchema: { required: expect.arrayContaining(["expires_at"]) } },

@@ -104,6 +104,7 @@ describe("an added record", () => {
 const kept = {
   application: [
     ...(["keys", "disabled", "sessionEpoch", "authorizationEpoch"] as const),
+    ...(["permissions", "rules", "allowedOrigins", "allowedCidrs"] as const),
     ...(["modifiedBy", "modifiedAt", "expiresAt"] as const),
   ],
   session: [
