@@ -132,5 +132,6 @@ export function limitsOf(caller: Caller): Grants[] {
 
 /** Whether a caller holds a permission. For a session, its authorizer must hold it too. */
 export function callerHolds(caller: Caller, permission: string): boolean {
-  return limitsOf(caller).every((grants) => holds(grants, permission));
+  const { boundary } = caller;
+  return holds(grantsOf(caller), permission) && (!boundary || holds(boundary, permission));
 }

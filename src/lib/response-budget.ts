@@ -8,8 +8,9 @@ export interface ResponseBudget {
 
   /**
    * Reserves memory for a response. Resolves with `false` if others keep the memory
-   * for too long, or the call is canceled. A response of unknown size has 0 bytes. An owner gets half of the budget, so that
-   * its slow readers do not keep the responses of others waiting.
+   * for too long, or the call is canceled. A response of unknown size has 0 bytes. An
+   * owner gets half of the budget, so that its slow readers do not keep the responses of
+   * others waiting.
    */
   reserve(owner: string, bytes: number, cancellation: Canceled): MaybePromise<boolean>;
 
@@ -62,6 +63,23 @@ export function createResponseBudget(limit: number, maxWait = defaultMaxWait): R
     }
   }
 
+  function wait(owner: string, bytes: number, cancellation: Canceled): Promise<boolean> {
+    return new Promise((resolve) => {
+      const waiter: Waiter = {
+        owner,
+        bytes,
+        cancellation,
+        settle(isReserved) {
+          clearTimeout(timer);
+          waiting.delete(waiter);
+          resolve(isReserved);
+        },
+      };
+      const timer = setTimeout(() => waiter.settle(false), maxWait);
+      waiting.add(waiter);
+    });
+  }
+
   return {
     get used() {
       return used;
@@ -72,20 +90,7 @@ export function createResponseBudget(limit: number, maxWait = defaultMaxWait): R
         add(owner, bytes);
         return true;
       }
-      return new Promise((resolve) => {
-        const waiter: Waiter = {
-          owner,
-          bytes,
-          cancellation,
-          settle(isReserved) {
-            clearTimeout(timer);
-            waiting.delete(waiter);
-            resolve(isReserved);
-          },
-        };
-        const timer = setTimeout(() => waiter.settle(false), maxWait);
-        waiting.add(waiter);
-      });
+      return wait(owner, bytes, cancellation);
     },
 
     update(owner, before, now) {

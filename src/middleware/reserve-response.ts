@@ -1,7 +1,7 @@
 import type { DescMessage, DescMethod } from "@bufbuild/protobuf";
 import type { AuthorizedCall } from "../auth/caller.js";
 import { overloaded } from "../errors.js";
-import { type MaybePromise, mapMaybePromise } from "../lib/async.js";
+import type { MaybePromise } from "../lib/async.js";
 import { memoize } from "../lib/cache.js";
 import type { ResponseBudget } from "../lib/response-budget.js";
 import { maxPageBytes } from "../store/port/store.js";
@@ -12,28 +12,45 @@ import { maxPageBytes } from "../store/port/store.js";
  */
 export function createReserveResponse(
   budget: ResponseBudget,
-): (call: Pick<AuthorizedCall, "call" | "caller">) => MaybePromise<void> {
+): (call: Reserving) => MaybePromise<void> {
   const sizeOf = memoize((method: DescMethod) => ({ bytes: expectedSize(method.output) }));
 
-  return ({ call, caller }) => {
+  function takeOver({ call, caller }: Reserving, bytes: number, isReserved: boolean): void {
+    const { tenantId } = caller.application;
+    const { reason } = call.cancellation;
+    if (reason) {
+      budget.update(tenantId, isReserved ? bytes : 0, 0);
+      throw reason;
+    }
+    if (!isReserved) {
+      throw overloaded();
+    }
+    call.reserveResponse(tenantId, bytes);
+  }
+
+  async function takeOverLater(
+    reserving: Reserving,
+    bytes: number,
+    reservation: Promise<boolean>,
+  ): Promise<void> {
+    takeOver(reserving, bytes, await reservation);
+  }
+
+  // Every call passes it, so it creates no closure.
+  return (reserving) => {
+    const { call, caller } = reserving;
     const { bytes } = sizeOf(call.method);
     if (bytes === undefined) {
       return undefined;
     }
-    const { tenantId } = caller.application;
-    const { cancellation } = call;
-    return mapMaybePromise(budget.reserve(tenantId, bytes, cancellation), (isReserved) => {
-      if (cancellation.reason) {
-        budget.update(tenantId, isReserved ? bytes : 0, 0);
-        throw cancellation.reason;
-      }
-      if (!isReserved) {
-        throw overloaded();
-      }
-      call.reserveResponse(tenantId, bytes);
-    });
+    const reservation = budget.reserve(caller.application.tenantId, bytes, call.cancellation);
+    return typeof reservation === "boolean"
+      ? takeOver(reserving, bytes, reservation)
+      : takeOverLater(reserving, bytes, reservation);
   };
 }
+
+type Reserving = Pick<AuthorizedCall, "call" | "caller">;
 
 /**
  * The bytes to reserve for a response before it is built: a page for a list. The
