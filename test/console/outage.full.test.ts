@@ -64,7 +64,7 @@ describeInBrowser("console during an outage", (browser) => {
     expect(await accessibilityViolations(page)).toEqual([]);
     await page.getByRole("link", { name: "Activity" }).click();
     await page.getByRole("button", { name: "Filter" }).click();
-    await page.getByRole("combobox", { name: "Actor" }).fill("half a name");
+    await page.getByRole("combobox", { name: "Actor", exact: true }).fill("half a name");
 
     const after = await startServer("lmdb", { store, environment });
     running.push(after);

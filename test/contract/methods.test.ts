@@ -224,7 +224,9 @@ describe("the methods of gateways", () => {
 describe("docs/reference/api.md", () => {
   it("lists every method with its path and its permission, and no other", () => {
     const page = readFileSync("docs/reference/api.md", "utf8");
-    const rows = page.matchAll(/^\| (–|`[A-Z]+ \/\S*`)(?:, `PATCH \S+`)? \| \[?([A-Z]\w+)(?:\]\S+)? \| ([^|]+) \|/gm);
+    const rows = page.matchAll(
+      /^\| (–|`[A-Z]+ \/\S*`)(?:, `PATCH \S+`)? \| \[?([A-Z]\w+)(?:\]\S+)? \| ([^|]+) \|/gm,
+    );
     const documented = [...rows].map(([, path, name, required]) => [name, path, required]);
     const expected = methods.map((method) => {
       const { permission, callers, unauthenticated, ownSession } = accessOf(method);

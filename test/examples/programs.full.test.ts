@@ -29,9 +29,9 @@ describe("guard examples", () => {
       lines(
         'GET /pci/card-4242: 200 {"id":"card-4242","shown":"mask"}',
         'GET /pii/email-7: 403 The rules of the private application "Invoices"',
-        "GET /pci/card-4242: 401 Send the key",
+        "GET /pci/card-4242: 401 The request has no key",
         "The caller is deleted.",
-        "GET /pci/card-4242: 401 Send the key",
+        "GET /pci/card-4242: 401 The key is not valid",
       ),
     );
   });
@@ -41,9 +41,9 @@ describe("guard examples", () => {
       lines(
         'Read card-4242: OK {"id":"card-4242","shown":"mask"}',
         'Read email-7: PERMISSION_DENIED The rules of the private application "Invoices"',
-        "Read card-4242: UNAUTHENTICATED Send the key",
+        "Read card-4242: UNAUTHENTICATED The request has no key",
         "The caller is deleted.",
-        "Read card-4242: UNAUTHENTICATED Send the key",
+        "Read card-4242: UNAUTHENTICATED The key is not valid",
       ),
     );
   });
@@ -54,9 +54,9 @@ describe("guard examples", () => {
         "Transform for /pci/: mask",
         "Check /pci/: good",
         'Check /pii/: [permission_denied] The rules of the private application "Invoices"',
-        "Check /pci/: [unauthenticated] Send the key",
+        "Check /pci/: [unauthenticated] The request has no key",
         "The caller is deleted.",
-        "Check /pci/: [unauthenticated] Send the key",
+        "Check /pci/: [unauthenticated] The key is not valid",
       ),
     );
   });
