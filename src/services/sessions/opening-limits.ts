@@ -17,17 +17,19 @@ export type OpeningLimits = (
   peer: Peer,
 ) => Pick<NewSession, "networkHash" | "quota">;
 
-/** One network may open this part of the unauthorized sessions. */
-export const networkShare = 10;
+/** The unauthorized sessions of an application are divided by this for one network. */
+const networkDivisor = 10;
 
 const keySize = 32;
-/** Few of the networks with sessions share a hash, which tells nobody the address. */
+/** Hardly any two networks have the same hash. */
 const hashSize = 8;
 
 /**
  * One network has at most a tenth of the unauthorized sessions of an application, so
- * that it cannot lock out the others. The address is stored as a short hash under a
- * secret that all instances share, different for each application.
+ * that it cannot lock out the others. The address is stored as a hash, different for
+ * each application, whose key all instances share: it derives from the pepper. Without
+ * one it derives from the store id, which is in the database, so that whoever reads the
+ * database can try all addresses.
  */
 export function createOpeningLimits({
   settings,
@@ -37,7 +39,7 @@ export function createOpeningLimits({
   const { peppers, trustedProxies, unauthorizedSessionQuota: total } = settings;
   const secret = peppers[0] || storeId;
   const key = Buffer.from(hkdfSync("sha256", secret, storeId, "latchkey: networks", keySize));
-  const perNetwork = Math.max(1, Math.floor(total / networkShare));
+  const perNetwork = Math.max(1, Math.floor(total / networkDivisor));
   return (applicationId, peer) => {
     const address = readAddressOf(peer);
     const network = address ? clientNetworkKey(address) : "";
