@@ -16,6 +16,9 @@ export interface UntrustedForwarding {
   isRecent(): boolean;
 }
 
+/** Any client can be such a peer, so only so many are logged. */
+const maxLoggedPeers = 10;
+
 interface UntrustedForwardingOptions {
   readonly trustedProxies: readonly Network[];
   readonly log: Pick<Logger, "warn">;
@@ -32,6 +35,7 @@ export function createUntrustedForwarding({
   now = () => performance.now(),
 }: UntrustedForwardingOptions): UntrustedForwarding {
   let lastSeen: number | undefined;
+  const loggedPeers = new Set<string>();
   /** The headers of a gateway describe the request of its client. */
   const keyHeaderOf = memoize((method: DescMethod) => accessOf(method).keyHeader);
 
@@ -44,7 +48,8 @@ export function createUntrustedForwarding({
       if (!peer || isInAnyNetwork(trustedProxies, peer) || keyHeaderOf(method) !== "") {
         return;
       }
-      if (lastSeen === undefined) {
+      if (loggedPeers.size < maxLoggedPeers && !loggedPeers.has(address)) {
+        loggedPeers.add(address);
         log.warn(
           { peer: address },
           "forwarding headers from a peer that is not in TRUSTED_PROXIES: if it is your proxy, add it, or all its clients share one address",

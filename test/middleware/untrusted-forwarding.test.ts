@@ -35,12 +35,22 @@ function createMonitor() {
 }
 
 describe("forwarding headers", () => {
-  it("from an untrusted peer are logged once and counted each time", () => {
+  it("from an untrusted peer are logged once per peer and counted each time", () => {
     const { call, calls, warnings } = createMonitor();
     call("198.51.100.1", forwarded);
     call("198.51.100.2", { forwarded: "for=203.0.113.7" });
-    expect(calls()).toBe(2);
-    expect(warnings).toEqual([{ peer: "198.51.100.1" }]);
+    call("198.51.100.1", forwarded);
+    call("198.51.100.2", forwarded);
+    expect(calls()).toBe(4);
+    expect(warnings).toEqual([{ peer: "198.51.100.1" }, { peer: "198.51.100.2" }]);
+  });
+
+  it("are logged for at most ten peers", () => {
+    const { call, calls, warnings } = createMonitor();
+    for (let peer = 1; peer <= 20; peer++) {
+      call(`198.51.100.${peer}`, forwarded);
+    }
+    expect([calls(), warnings.length]).toEqual([20, 10]);
   });
 
   it("are recent for an hour", () => {

@@ -71,9 +71,9 @@ function Tenant() {
       {data.untrustedForwarding && (
         <Notice tone="warning">
           <p>
-            Calls arrive through a proxy that is not trusted, or a client pretends so. If it is your
-            proxy, all its clients share one address in limits, restrictions and activity: add it to{" "}
-            <code>TRUSTED_PROXIES</code>. The log names its address.
+            Calls have forwarding headers from a peer that is not in <code>TRUSTED_PROXIES</code>.
+            If it is your proxy, add its address, or all its clients share one in limits,
+            restrictions and activity. The log of the service has the address as <code>peer</code>.
           </p>
         </Notice>
       )}
