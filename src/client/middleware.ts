@@ -66,7 +66,7 @@ export function createAuthorizer<Request>(
   /** The key, or why there is none. */
   function readKey({ key, authorization }: Received): string | Refusal {
     if (hasSeveral(key)) {
-      return unauthenticated({ keyHeader });
+      return unauthenticated({ keyHeader, isRepeated: true });
     }
     const headers = new Map([
       ["key", singleText(key)],
@@ -76,9 +76,10 @@ export function createAuthorizer<Request>(
     if (presented === undefined) {
       return refusal("invalid_request", `authorization: ${differentKeys}`);
     }
-    const hasAuthorization = singleText(authorization) !== undefined;
-    return presented === "" || hasSeveral(presented)
-      ? unauthenticated({ keyHeader, key: presented, hasAuthorization })
+    const hasUnreadAuthorization = !bearer && singleText(authorization) !== undefined;
+    const isRepeated = hasSeveral(presented);
+    return presented === "" || isRepeated
+      ? unauthenticated({ keyHeader, key: presented, isRepeated, hasUnreadAuthorization })
       : presented;
   }
 

@@ -6,8 +6,10 @@ export interface RefusedCredentials {
   readonly keyHeader: string;
   /** The key that was sent: the empty string without one, or absent if it was valid before. */
   readonly key?: string | undefined;
-  /** Whether an `Authorization` header was sent. */
-  readonly hasAuthorization?: boolean;
+  /** Whether several keys were sent. */
+  readonly isRepeated?: boolean;
+  /** Whether an `Authorization` header was sent to a call that does not read it. */
+  readonly hasUnreadAuthorization?: boolean;
   /** Whether the key may be in `Authorization`, too. */
   readonly acceptsAuthorization?: boolean;
 }
@@ -26,14 +28,21 @@ export function invalidKeyResponse(refused: RefusedCredentials) {
   };
 }
 
-function describe({ keyHeader, key, hasAuthorization = false }: RefusedCredentials): string {
+function describe({
+  key,
+  isRepeated = false,
+  hasUnreadAuthorization = false,
+}: RefusedCredentials): string {
+  if (isRepeated) {
+    return "The request has several keys: send one.";
+  }
   if (key === "") {
-    return hasAuthorization
-      ? `The request has no ${keyHeader} header, and no key in Authorization that is read there.`
+    return hasUnreadAuthorization
+      ? "The key is in Authorization, which this call does not read."
       : "The request has no key.";
   }
   if (key !== undefined && !key.startsWith("lk_")) {
-    return "The key is not one of Latchkey, which starts with lk_, nor a valid one of another system.";
+    return "This is not a Latchkey key (they start with lk_), and no imported key matches.";
   }
   const parsed = key === undefined ? undefined : parseKey(key);
   if (key !== undefined && !parsed) {

@@ -24,6 +24,7 @@ interface CallAuthenticationOptions {
   readonly findClaimedOwner: FindClaimedOwner;
   readonly readKey: ReadKey;
   readonly keyHeader: string;
+  readonly bearerKeys: boolean;
   readonly rateLimits: Pick<RateLimits, "countFailure" | "countEndedSession">;
 }
 
@@ -37,6 +38,7 @@ export function createCallAuthentication({
   findClaimedOwner,
   readKey,
   keyHeader,
+  bearerKeys,
   rateLimits,
 }: CallAuthenticationOptions): CallAuthentication {
   const optionsOf = memoize((method: DescMethod) => {
@@ -45,6 +47,7 @@ export function createCallAuthentication({
       keyHeader: access.keyHeader || keyHeader,
       isForGateways: access.keyHeader !== "",
       acceptsAuthorization: access.authorizationHeader,
+      readsAuthorization: access.authorizationHeader || bearerKeys,
       acceptsCertificate: access.clientCertificate,
       isForOwnSession: access.ownSession !== "",
     };
@@ -71,10 +74,15 @@ export function createCallAuthentication({
       ? mapMaybePromise(isOfEndedSession(call, key), (isEnded) => countFailure(call, isEnded))
       : undefined;
     return mapMaybePromise(counting, (refusal) => {
-      const { keyHeader, isForGateways, acceptsAuthorization } = optionsOf(call.method);
+      const { keyHeader, isForGateways, acceptsAuthorization, readsAuthorization } = optionsOf(
+        call.method,
+      );
       // That of a gateway's call is the client's.
-      const hasAuthorization = !isForGateways && call.header.get("authorization") !== null;
-      throw refusal ?? unauthenticated({ keyHeader, key, hasAuthorization, acceptsAuthorization });
+      const hasUnreadAuthorization =
+        !isForGateways && !readsAuthorization && call.header.get("authorization") !== null;
+      throw (
+        refusal ?? unauthenticated({ keyHeader, key, hasUnreadAuthorization, acceptsAuthorization })
+      );
     });
   }
 

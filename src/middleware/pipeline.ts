@@ -122,7 +122,7 @@ function createAuthenticatedPipeline(
     untrustedForwarding,
   }: PipelineOptions,
 ): Pipeline {
-  const { keyHeader, grantPolicy } = settings;
+  const { keyHeader, bearerKeys, grantPolicy } = settings;
   const authorize = createAuthorize(methods);
   const admission = createAdmission({
     authentication: createCallAuthentication({
@@ -131,6 +131,7 @@ function createAuthenticatedPipeline(
       findClaimedOwner: createFindClaimedOwner(store, keyring),
       readKey,
       keyHeader,
+      bearerKeys,
       rateLimits,
     }),
     checkRestrictions: createCheckRestrictions(addressOf),

@@ -38,6 +38,16 @@ describe("a key in Authorization: Bearer", () => {
     expectProblem(response, 401, "unauthenticated");
   });
 
+  it("is named in the refusal only where Authorization is not read", async () => {
+    const authorization = "Basic c2VjcmV0";
+    const [read, unread] = [
+      await whoAmI(accepting, { authorization }),
+      await whoAmI(refusing, { authorization }),
+    ].map((response) => expectProblem(response, 401, "unauthenticated").detail);
+    expect(read).toMatch(/^The request has no key\. /);
+    expect(unread).toMatch(/^The key is in Authorization, which this call does not read\. /);
+  });
+
   it("is refused with 400 beside another key, and accepted beside the same one", async () => {
     const authorization = `Bearer ${tenant.backend.key}`;
     const different = await whoAmI(accepting, { authorization, "svc-api-key": tenant.shop.key });

@@ -52,9 +52,9 @@ export function describeInvalidKeys(subject: ApiSubject): void {
       for (const [key, expected] of [
         [undefined, "The request has no key."],
         ["", "The request has no key."],
-        [authorization, "no SVC-API-KEY header, and no key in Authorization"],
-        ["secret", "not one of Latchkey"],
-        ["x".repeat(5_000), "not one of Latchkey"],
+        [authorization, "The key is in Authorization, which this call does not read."],
+        ["secret", "This is not a Latchkey key"],
+        ["x".repeat(5_000), "This is not a Latchkey key"],
         [mistyped, "its checksum is wrong"],
         [publicKey.slice(0, -1), "its checksum is wrong"],
         [nonce, "the nonce of a session"],
