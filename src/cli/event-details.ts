@@ -39,8 +39,8 @@ function detailsOf(event: Event, nameOf: NameOf): readonly Detail[] {
     ["method", method],
     ["address", address],
     ["request id", requestId],
-    ["sessions", openedOnly ? "only those that it opened" : undefined],
-    ["ends", formatTime(endsAt)],
+    ["opened only", openedOnly ? "yes" : undefined],
+    ["expires", formatTime(endsAt)],
     ...changes(event.before, event.after),
   ];
 }

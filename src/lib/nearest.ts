@@ -1,7 +1,7 @@
 /** Longer names are not compared, because the cost grows with the square of the length. */
 const maxLength = 60;
 
-/** The candidate that a mistyped name probably means: at most a third of its characters differ, and not all. */
+/** The candidate that a mistyped name probably means: about a third of its characters differ at most, rounded up, and not all. */
 export function nearestOf(name: string, candidates: readonly string[]): string | undefined {
   if (name.length > maxLength) {
     return undefined;

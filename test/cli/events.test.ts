@@ -117,6 +117,21 @@ describe("events", () => {
     const shownChange = await runAsAdmin(["events", String(change?.id)]);
     expect(shownChange.stdout).toMatch(/^description +– → "for tests"$/m);
     expect(shownChange.stdout).not.toContain("permissions");
+    const revoke = ["sessions", "rm", "--all", "--application", "Refused", "--opened-only"];
+    expect((await runAsAdmin([...revoke, "--yes"])).code).toBe(0);
+    const [revocation] = await find(
+      "--target",
+      "Refused",
+      "--kind",
+      "application.sessions_revoked",
+    );
+    const shownRevocation = await runAsAdmin(["events", String(revocation?.id)]);
+    expect(shownRevocation.stdout).toMatch(/^opened only +yes$/m);
+    const rotate = ["apps", "rotate", "Refused", "--grace", "1h", "--yes"];
+    expect((await runAsAdmin(rotate)).code).toBe(0);
+    const [rotation] = await find("--target", "Refused", "--kind", "key.regenerated");
+    const shownRotation = await runAsAdmin(["events", String(rotation?.id)]);
+    expect(shownRotation.stdout).toMatch(/^expires +\d{4}-/m);
     const missing = await runAsAdmin(["events", id]);
     expect(missing).toMatchObject({ code: 5, stderr: expect.stringContaining(`No event ${id}`) });
   });

@@ -125,9 +125,7 @@ function useSessionCounts(
     ];
   }
   if (isTotal) {
-    return [
-      ["Open sessions", <Sum key="count" counts={counts} note=" at most, all of the tenant" />],
-    ];
+    return [["Open sessions", <Sum key="count" counts={counts} isOfTenant />]];
   }
   return Object.entries(roles).flatMap(([type, { done }]) => {
     const own = counts.filter((_, index) => owners[index]?.type === type);
@@ -144,10 +142,11 @@ interface Count {
 
 interface SumProps {
   readonly counts: readonly Count[];
-  readonly note?: string;
+  /** Whether sessions of other applications are counted, too. */
+  readonly isOfTenant?: boolean;
 }
 
-function Sum({ counts, note = "" }: SumProps) {
+function Sum({ counts, isOfTenant = false }: SumProps) {
   if (counts.some(({ data, isError }) => isError && data === undefined)) {
     return <Uncounted>could not be counted</Uncounted>;
   }
@@ -156,7 +155,8 @@ function Sum({ counts, note = "" }: SumProps) {
   }
   const totals = counts.map(({ data }) => data?.pagination?.totalItems);
   const sum = totals.reduce<number>((all, total) => all + (total ?? maxCounted), 0);
-  return <>{`${formatNumber(sum)}${totals.includes(undefined) ? "+" : ""}${note}`}</>;
+  const shown = `${formatNumber(sum)}${totals.includes(undefined) ? "+" : ""}`;
+  return <>{isOfTenant ? `at most ${shown} (all sessions of the tenant)` : shown}</>;
 }
 
 function Uncounted({ children }: { readonly children: string }) {
