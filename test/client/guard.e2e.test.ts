@@ -250,7 +250,34 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
     expect(await checkUntil(runCheck, isDenied)).toMatchObject({ reason: "unknown_key" });
   });
 
-  it("denies a session once its authorizer's sessions are revoked", async () => {
+  type Change = (id: string) => Promise<unknown>;
+
+  it.each<[event: string, cause: Change, denial: object, undo: Change | undefined]>([
+    [
+      "its authorizer's sessions are revoked",
+      (id) => client.sessions.revokeAllSessions({ id }),
+      { reason: "unknown_key" },
+      undefined,
+    ],
+    [
+      "its authorizer loses the permission",
+      (id) => client.applications.updateApplication({ id, name: "Less", permissions: [use] }),
+      { reason: "permission_missing", limitedBy: "authorizer" },
+      (id) => client.applications.updateApplication({ id, name: "More", permissions }),
+    ],
+    [
+      "its authorizer is disabled",
+      (id) => client.applications.disableApplication({ id }),
+      { reason: "disabled" },
+      (id) => client.applications.enableApplication({ id }),
+    ],
+    [
+      "its authorizer is deleted",
+      (id) => client.applications.deleteApplication({ id }),
+      { reason: "unknown_key" },
+      undefined,
+    ],
+  ])("denies a session once %s", async (_event, cause, denial, undo) => {
     const shop = await createApplication("public");
     const shopClient = createLatchkeyClient({ url: server.url, key: shop.key });
     cleanups.push(shopClient.close);
@@ -261,42 +288,15 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
     await backendClient.sessions.authorizeSession({ nonce, permissions });
     const guard = await startReadyGuard({ maxStaleness: 60_000 });
     const runCheck = () => untilResponse(() => guard.check(sessionKey, read));
-    await checkUntil(runCheck, ({ allowed, source }) => allowed && source === "cache");
-
-    await client.sessions.revokeAllSessions({ id: backend.id });
-    expect(await checkUntil(runCheck, isDenied)).toMatchObject({ reason: "unknown_key" });
-  });
-
-  it("denies a session whose authorizer loses the permission, is disabled or is deleted", async () => {
-    const shop = await createApplication("public");
-    const shopClient = createLatchkeyClient({ url: server.url, key: shop.key });
-    cleanups.push(shopClient.close);
-    const { sessionKey, nonce } = await shopClient.sessions.createSession({});
-    const backend = await createApplication("private", permissions);
-    const backendClient = createLatchkeyClient({ url: server.url, key: backend.key });
-    cleanups.push(backendClient.close);
-    await backendClient.sessions.authorizeSession({ nonce, permissions });
-    const guard = await startReadyGuard();
-    const runCheck = () => untilResponse(() => guard.check(sessionKey, read));
-    const { id } = backend;
     const isAllowed = ({ allowed, source }: Decision) => allowed && source === "cache";
-    expect(await checkUntil(runCheck, isAllowed)).toMatchObject({ authorizedBy: id });
+    expect(await checkUntil(runCheck, isAllowed)).toMatchObject({ authorizedBy: backend.id });
 
-    await client.applications.updateApplication({ id, name: "Less", permissions: [use] });
-    expect(await checkUntil(runCheck, isDenied)).toMatchObject({
-      reason: "permission_missing",
-      limitedBy: "authorizer",
-    });
-    await client.applications.updateApplication({ id, name: "More", permissions });
-    await checkUntil(runCheck, isAllowed);
-
-    await client.applications.disableApplication({ id });
-    expect(await checkUntil(runCheck, isDenied)).toMatchObject({ reason: "disabled" });
-    await client.applications.enableApplication({ id });
-    await checkUntil(runCheck, isAllowed);
-
-    await client.applications.deleteApplication({ id });
-    expect(await checkUntil(runCheck, isDenied)).toMatchObject({ reason: "unknown_key" });
+    await cause(backend.id);
+    expect(await checkUntil(runCheck, isDenied)).toMatchObject(denial);
+    if (undo) {
+      await undo(backend.id);
+      await checkUntil(runCheck, isAllowed);
+    }
   });
 
   it("keeps its cache when the service restarts with the same data", async () => {
