@@ -7478,7 +7478,7 @@ export const openapi = {
             "$ref": "#/components/responses/IdempotencyKeyReused"
           },
           "429": {
-            "description": "`session_quota_reached`: The application has reached its session quota, or too many sessions from one address wait for authorization. `rate_limited`: Too many calls or checks with this key, or too many invalid keys, calls of `/keys/revoke` or invalid signatures from this address.",
+            "description": "`session_quota_reached`: The application has reached its session quota, or too many sessions from one address wait for authorization. `rate_limited`: Too many calls or checks with this key, too many sessions opened from this address, or too many invalid keys, calls of `/keys/revoke` or invalid signatures from it.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -8057,7 +8057,7 @@ export const openapi = {
             "$ref": "#/components/responses/IdempotencyKeyReused"
           },
           "429": {
-            "description": "`session_quota_reached`: The application has reached its session quota, or too many sessions from one address wait for authorization. `rate_limited`: Too many calls or checks with this key, or too many invalid keys, calls of `/keys/revoke` or invalid signatures from this address.",
+            "description": "`session_quota_reached`: The application has reached its session quota, or too many sessions from one address wait for authorization. `rate_limited`: Too many calls or checks with this key, too many sessions opened from this address, or too many invalid keys, calls of `/keys/revoke` or invalid signatures from it.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -9365,7 +9365,7 @@ export const openapi = {
         }
       },
       "RateLimited": {
-        "description": "Too many calls or checks with this key, or too many invalid keys, calls of `/keys/revoke` or invalid signatures from this address.",
+        "description": "Too many calls or checks with this key, too many sessions opened from this address, or too many invalid keys, calls of `/keys/revoke` or invalid signatures from it.",
         "headers": {
           "X-Request-Id": {
             "$ref": "#/components/headers/X-Request-Id"
@@ -12271,7 +12271,7 @@ export const openapi = {
             "examples": [
               50000
             ],
-            "description": "The maximum number of open sessions. Absent if the default of the service applied, and for applications that are not public."
+            "description": "The maximum number of authorized sessions. Absent if the default of the service applied, and for applications that are not public."
           },
           "description": {
             "type": "string",

@@ -258,7 +258,7 @@ export type CredentialState = Message<"latchkey.v1.CredentialState"> & {
   expiresAt?: Timestamp | undefined;
 
   /**
-   * The maximum number of open sessions. Absent if the default of the service
+   * The maximum number of authorized sessions. Absent if the default of the service
    * applied, and for applications that are not public.
    *
    * @generated from field: optional int32 session_quota = 8;

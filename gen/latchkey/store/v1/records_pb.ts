@@ -91,7 +91,7 @@ export type ApplicationRecord = Message<"latchkey.store.v1.ApplicationRecord"> &
   sessionEpoch: number;
 
   /**
-   * The limit of open sessions. Absent for the default of the service.
+   * The limit of authorized sessions. Absent for the default of the service.
    *
    * @generated from field: optional int32 session_quota = 12;
    */
