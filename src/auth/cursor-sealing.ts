@@ -64,7 +64,7 @@ export function createCursorSealerFactory({
       open(tenantId, text) {
         const bytes = Buffer.from(text, "base64url");
         if (bytes.toString("base64url") !== text) {
-          throw invalidRequest({ field, message: refusal });
+          throw invalidRequest({ field, message: refusal, code: "cursor" });
         }
         const opened = openPosition(newest, tenantId, bytes);
         if (opened) {
@@ -77,10 +77,10 @@ export function createCursorSealerFactory({
           }
           if (opened) {
             const message = `was created more than a day ago, before the service replaced its secret: ${startAgain}`;
-            throw invalidRequest({ field, message });
+            throw invalidRequest({ field, message, code: "cursor" });
           }
         }
-        throw invalidRequest({ field, message: refusal });
+        throw invalidRequest({ field, message: refusal, code: "cursor" });
       },
     };
   };

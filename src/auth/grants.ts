@@ -9,20 +9,11 @@ import {
   type Restrictions,
 } from "../contract/grants.js";
 import { isOwnPermission, mayHold } from "../contract/methods.js";
-import { invalidRequest, permissionDenied } from "../errors.js";
+import { permissionDenied } from "../errors.js";
 import type { ApplicationChange, ApplicationRecord } from "../store/port/records.js";
-import { findDisallowedGrants } from "../validation/violations.js";
 import { type Caller, expiryOf, limitsOf } from "./caller.js";
 import { compareGrants, type GrantComparison } from "./grant-coverage.js";
 import { areNetworksWithin, isWidened } from "./widening.js";
-
-/** Throws if an application of this type cannot have the grants. */
-export function checkGrantsAllowed(type: ApplicationType, grants: Grants): void {
-  const violations = findDisallowedGrants(type, grants);
-  if (violations.length > 0) {
-    throw invalidRequest(violations);
-  }
-}
 
 /** Throws if a session cannot have the grants. */
 export function checkSessionMayHold(grants: Grants): void {

@@ -74,7 +74,7 @@ export function createCursors(createSealer: CursorSealerFactory, list: CursorLis
     read(tenantId, start) {
       const position = parsePosition(sealed.open(tenantId, start), valueKinds[list]);
       if (!position) {
-        throw invalidRequest({ field: "start", message: refusal });
+        throw invalidRequest({ field: "start", message: refusal, code: "cursor" });
       }
       return position;
     },

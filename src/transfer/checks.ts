@@ -17,12 +17,12 @@ import { AuthorizeSessionRequestSchema } from "../../gen/latchkey/v1/session_ser
 import type { Grants } from "../contract/grants.js";
 import { createConverter } from "../contract/message-converter.js";
 import type { FieldViolation } from "../contract/problems.js";
-import { invalidRequest, Problem } from "../errors.js";
+import { Problem } from "../errors.js";
 import type { EventRecord } from "../store/port/events.js";
 import type { ApplicationFields, SessionFields } from "../store/port/records.js";
-import { checkGrantsSize } from "../validation/grants-size.js";
-import { checkRestrictions, checkSessionQuota } from "../validation/restrictions.js";
-import { checkMessage, validateMessage } from "../validation/validate.js";
+import { findOversizedGrants } from "../validation/grants-size.js";
+import { findQuotaViolations, findRestrictionViolations } from "../validation/restrictions.js";
+import { checkMessage, throwViolations, validateMessage } from "../validation/validate.js";
 import { findDisallowedGrants, findMissingContainers } from "../validation/violations.js";
 
 /** Rules of container paths whose violation does not prevent an import. */
@@ -46,13 +46,12 @@ export function checkApplication(record: ApplicationFields, grantsLimit: number)
     if (problem) {
       checkMessage(CreateApplicationRequestSchema, request, containerPathRule);
     }
-    const missing = findMissingContainers(type, record);
-    if (missing.length > 0) {
-      throw invalidRequest(missing);
-    }
-    checkRestrictions(type, record);
-    checkGrantsSize(record, grantsLimit);
-    checkSessionQuota(type, record.sessionQuota);
+    throwViolations([
+      ...findMissingContainers(type, record),
+      ...findRestrictionViolations(type, record),
+      ...findOversizedGrants(record, grantsLimit),
+      ...findQuotaViolations(type, record.sessionQuota),
+    ]);
   });
   const [warning] = problem?.violations ?? findDisallowedGrants(type, record);
   return { violations, warning };
@@ -78,7 +77,7 @@ export function findSessionViolations(
       // A placeholder: the nonce is used, and only its hash is stored.
       request.nonce = "-";
       checkMessage(AuthorizeSessionRequestSchema, request, conditionPathRule);
-      checkGrantsSize(record, grantsLimit);
+      throwViolations(findOversizedGrants(record, grantsLimit));
     }
   });
 }

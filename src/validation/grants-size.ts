@@ -1,21 +1,27 @@
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { CredentialStateRecordSchema } from "../../gen/latchkey/store/v1/records_pb.js";
 import type { Grants } from "../contract/grants.js";
-import { invalidRequest } from "../errors.js";
+import type { FieldViolation } from "../contract/problems.js";
 
-/** Throws if the grants of one application or session take more bytes than the limit, as protobuf encodes them. */
-export function checkGrantsSize({ permissions, rules }: Grants, limit: number): void {
-  const grants = { permissions, rules } as MessageInitShape<typeof CredentialStateRecordSchema>;
-  const size = toBinary(
-    CredentialStateRecordSchema,
-    create(CredentialStateRecordSchema, grants),
-  ).length;
+/** The size of grants as protobuf encodes them. The sizes of permissions and rules add up. */
+export function sizeOfGrants(grants: Partial<Grants>): number {
+  const record = grants as MessageInitShape<typeof CredentialStateRecordSchema>;
+  return toBinary(CredentialStateRecordSchema, create(CredentialStateRecordSchema, record)).length;
+}
+
+/** Finds grants of one application or session that take more bytes than the limit. */
+export function findOversizedGrants(
+  grants: Grants,
+  limit: number,
+  size = sizeOfGrants(grants),
+): FieldViolation[] {
   if (size <= limit) {
-    return;
+    return [];
   }
-  const [field, other] = rules.length > 0 ? ["rules", "permissions"] : ["permissions", "rules"];
+  const [field, other] =
+    grants.rules.length > 0 ? ["rules", "permissions"] : ["permissions", "rules"];
   const message =
     `must be at most ${limit} bytes together with ${other}, as protobuf encodes them, ` +
     `but they are ${size} bytes: use fewer or shorter rules`;
-  throw invalidRequest({ field, message });
+  return [{ field, message, code: "grants.max_bytes" }];
 }

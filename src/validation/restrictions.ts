@@ -1,15 +1,14 @@
 import type { ApplicationType, Restrictions } from "../contract/grants.js";
 import type { FieldViolation } from "../contract/problems.js";
-import { invalidRequest } from "../errors.js";
 import { parseNetwork } from "../lib/networks.js";
 import { findOriginProblem } from "../lib/web-origin.js";
 
-/** Throws if an application of this type cannot have the restrictions, or if one is invalid. */
-export function checkRestrictions(
+/** Finds restrictions that an application of this type cannot have, or that are invalid. */
+export function findRestrictionViolations(
   type: ApplicationType,
   { allowedOrigins, allowedCidrs }: Restrictions,
-): void {
-  const violations = [
+): FieldViolation[] {
+  return [
     ...(type !== "public" && allowedOrigins.length > 0 ? [disallowedOrigins(type)] : []),
     ...allowedOrigins.flatMap((origin, index) =>
       toViolations(`allowed_origins[${index}]`, findOriginProblem(origin), "string.web_origin"),
@@ -18,17 +17,18 @@ export function checkRestrictions(
       toViolations(`allowed_cidrs[${index}]`, findNetworkProblem(cidr), "string.network"),
     ),
   ];
-  if (violations.length > 0) {
-    throw invalidRequest(violations);
-  }
 }
 
-/** Throws if an application that cannot open sessions has a session quota. */
-export function checkSessionQuota(type: ApplicationType, quota: number | undefined): void {
-  if (type !== "public" && quota !== undefined) {
-    const message = `is only for public applications: a ${type} application opens no sessions. Remove it`;
-    throw invalidRequest({ field: "session_quota", message, code: "application.type" });
+/** Finds a session quota of an application that cannot open sessions. */
+export function findQuotaViolations(
+  type: ApplicationType,
+  quota: number | undefined,
+): FieldViolation[] {
+  if (type === "public" || quota === undefined) {
+    return [];
   }
+  const message = `is only for public applications: a ${type} application opens no sessions. Remove it`;
+  return [{ field: "session_quota", message, code: "application.type" }];
 }
 
 function disallowedOrigins(type: ApplicationType): FieldViolation {

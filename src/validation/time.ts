@@ -38,30 +38,32 @@ export function fromTimestamp({ seconds, nanos }: Timestamp, field: string): num
   return ms;
 }
 
-/** Reads the `expires_at` of a request. Throws unless it is in the future and at most `longest` milliseconds away. */
+/** Reads the `expires_at` of a request, and what is wrong with it. */
 export async function readExpiry(
   timestamp: Timestamp | undefined,
   store: { now(): MaybePromise<number> },
   longest?: number,
-): Promise<number | undefined> {
+): Promise<{ expiresAt: number | undefined; expiryViolations: FieldViolation[] }> {
   if (!timestamp) {
-    return undefined;
+    return { expiresAt: undefined, expiryViolations: [] };
   }
-  const ms = fromTimestamp(timestamp, "expires_at");
-  const now = await store.now();
-  checkFuture(ms, now);
-  if (longest !== undefined && ms > now + longest) {
-    const message = `must be at most ${formatDuration(longest)} from now`;
-    throw invalidRequest(violation(message, "timestamp.within"));
-  }
-  return ms;
+  const expiresAt = fromTimestamp(timestamp, "expires_at");
+  const expiryViolations = findExpiryViolations(expiresAt, await store.now(), longest);
+  return { expiresAt, expiryViolations };
 }
 
-/** Throws unless an `expires_at` is in the future. */
-export function checkFuture(expiresAt: number, now: number): void {
+/** Finds what is wrong with an `expires_at`: it must be in the future, and at most `longest` milliseconds away. */
+export function findExpiryViolations(
+  expiresAt: number,
+  now: number,
+  longest = Number.POSITIVE_INFINITY,
+): FieldViolation[] {
   if (expiresAt <= now) {
-    throw invalidRequest(violation("must be in the future", "timestamp.gt_now"));
+    return [violation("must be in the future", "timestamp.gt_now")];
   }
+  return expiresAt > now + longest
+    ? [violation(`must be at most ${formatDuration(longest)} from now`, "timestamp.within")]
+    : [];
 }
 
 /** Reads a duration in milliseconds. Binary messages can carry nanoseconds out of range, which the proto rules do not cover. */

@@ -61,7 +61,8 @@ export function checkRequest(
   return mapMaybePromise(findRequestViolations(schema, message, itemLimit), throwViolations);
 }
 
-function throwViolations(violations: readonly FieldViolation[]): void {
+/** Throws if there are violations. */
+export function throwViolations(violations: readonly FieldViolation[]): void {
   if (violations.length > 0) {
     throw invalidRequest(violations);
   }

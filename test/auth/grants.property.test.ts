@@ -1,12 +1,14 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { type Caller, grantsOf } from "../../src/auth/caller.js";
-import { checkGrantsAllowed, checkMayAdminister, createGrantGuard } from "../../src/auth/grants.js";
+import { checkMayAdminister, createGrantGuard } from "../../src/auth/grants.js";
 import { compileGrants, decide } from "../../src/contract/decisions/decide.js";
 import type { Token } from "../../src/contract/decisions/scope.js";
 import { type Grants, holds } from "../../src/contract/grants.js";
 import { Problem } from "../../src/errors.js";
 import type { ApplicationRecord, SessionRecord } from "../../src/store/port/records.js";
+import { throwViolations } from "../../src/validation/validate.js";
+import { findDisallowedGrants } from "../../src/validation/violations.js";
 import { transformRank } from "../contract/decisions/grants.js";
 import {
   type Chain,
@@ -49,12 +51,12 @@ function runChain({ start, steps }: Chain): {
     const at = targetIndex % applications.length;
     const target = applications[at] as ChainApplication;
     if (kind === "create" && may("application:create")) {
-      checkGrantsAllowed(type, grants);
+      throwViolations(findDisallowedGrants(type, grants));
       guard.checkMayCreate(caller, { type, ...grants, allowedOrigins: [], allowedCidrs: [] });
       applications.push({ type, ...grants });
     } else if (kind === "update" && may("application:update")) {
       checkMayAdminister(caller, target);
-      checkGrantsAllowed(target.type, grants);
+      throwViolations(findDisallowedGrants(target.type, grants));
       guard.createChangeCheck(caller).check(toRecord(target), grants);
       applications[at] = { type: target.type, ...grants };
     } else if (kind === "authorize" && caller.application.type === "private") {

@@ -2,8 +2,7 @@ import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { createRestrictionCheck } from "../../src/contract/decisions/restrictions.js";
 import type { ApplicationType } from "../../src/contract/grants.js";
-import { Problem } from "../../src/errors.js";
-import { checkRestrictions } from "../../src/validation/restrictions.js";
+import { findRestrictionViolations } from "../../src/validation/restrictions.js";
 
 const noRestrictions = { allowedOrigins: [], allowedCidrs: [] };
 
@@ -12,14 +11,11 @@ function validate(
   restrictions: Partial<typeof noRestrictions | Record<string, string[]>>,
   type = "public",
 ) {
-  try {
-    checkRestrictions(type as ApplicationType, { ...noRestrictions, ...restrictions });
-  } catch (problem) {
-    const { violations } = problem as Problem;
-    expect(problem).toBeInstanceOf(Problem);
-    return Object.fromEntries(violations.map(({ field, message }) => [field, message]));
-  }
-  return {};
+  const violations = findRestrictionViolations(type as ApplicationType, {
+    ...noRestrictions,
+    ...restrictions,
+  });
+  return Object.fromEntries(violations.map(({ field, message }) => [field, message]));
 }
 
 describe("allowed origins", () => {

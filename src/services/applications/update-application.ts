@@ -10,7 +10,6 @@ import type { ApplicationStore } from "../../store/port/applications.js";
 import { RecordChanged } from "../../store/port/errors.js";
 import type { ApplicationChange, ApplicationRecord } from "../../store/port/records.js";
 import type { Clock, Store } from "../../store/port/store.js";
-import { checkGrantsSize } from "../../validation/grants-size.js";
 import { type Audit, type AuditedChange, withDenialTarget } from "../events/audit.js";
 
 interface ChangeOptions {
@@ -20,7 +19,6 @@ interface ChangeOptions {
   };
   readonly grantGuard: Pick<GrantGuard, "createChangeCheck">;
   readonly audit: Audit;
-  readonly settings: Pick<Settings, "grantsLimit">;
 }
 
 interface UpdateTarget {
@@ -53,7 +51,6 @@ export function createUpdateApplication({
   store,
   grantGuard,
   audit,
-  settings,
 }: ChangeOptions): UpdateApplication {
   const { applications } = store;
 
@@ -68,10 +65,6 @@ export function createUpdateApplication({
         checkMayAdminister(caller, current);
         checkVersion(current, subject.ifMatch);
         const changed = change(current, now);
-        if (changed.permissions || changed.rules) {
-          const { permissions = current.permissions, rules = current.rules } = changed;
-          checkGrantsSize({ permissions, rules }, settings.grantsLimit);
-        }
         changeCheck.check(current, { ...changed, givesKey });
         return { ...changed, modifiedBy };
       });

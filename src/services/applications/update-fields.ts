@@ -1,21 +1,23 @@
 import { type DescField, getOption } from "@bufbuild/protobuf";
 import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
+import { message as messageRules } from "../../../gen/buf/validate/validate_pb.js";
 import {
   type Application,
   type UpdateApplicationRequest,
   UpdateApplicationRequestSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { OutputOnly, output_only } from "../../../gen/latchkey/v1/options_pb.js";
-import { checkGrantsAllowed } from "../../auth/grants.js";
+import type { Settings } from "../../config/settings.js";
 import { overlong, repeatedFieldsOf } from "../../contract/fields.js";
-import type { Grants } from "../../contract/grants.js";
 import { createConverter } from "../../contract/message-converter.js";
 import type { FieldViolation } from "../../contract/problems.js";
 import { readUpdatedFields, type UpdateMask, updateMaskOf } from "../../contract/update-mask.js";
-import { invalidRequest } from "../../errors.js";
 import type { ApplicationChange, ApplicationRecord } from "../../store/port/records.js";
-import { checkRestrictions, checkSessionQuota } from "../../validation/restrictions.js";
-import { checkFuture, fromTimestamp } from "../../validation/time.js";
+import { findOversizedGrants, sizeOfGrants } from "../../validation/grants-size.js";
+import { findQuotaViolations, findRestrictionViolations } from "../../validation/restrictions.js";
+import { findExpiryViolations, fromTimestamp } from "../../validation/time.js";
+import { throwViolations } from "../../validation/validate.js";
+import { findDisallowedGrants } from "../../validation/violations.js";
 import { readGrants } from "../rules.js";
 import { toApplication } from "./messages.js";
 import { checkVersion } from "./update-application.js";
@@ -26,8 +28,6 @@ type Fields = Omit<ApplicationChange, "modifiedBy">;
 export interface Update {
   /** Whether it names no field. */
   readonly isEmpty: boolean;
-  /** The lists of grants that it replaces. */
-  readonly grants: Grants;
   /** Returns the changed fields, or throws if the application cannot have them. */
   changesOf(current: ApplicationRecord, now: number): Fields;
 }
@@ -40,7 +40,10 @@ const readFields = createConverter(UpdateApplicationRequestSchema, {
 });
 
 /** Reads the fields that a request changes: those that its update mask names. Empty ones are cleared. */
-export function readUpdate(request: UpdateApplicationRequest): Update {
+export function readUpdate(
+  request: UpdateApplicationRequest,
+  { grantsLimit }: Pick<Settings, "grantsLimit">,
+): Update {
   const updated = readUpdatedFields(mask, request);
   const expiry = updated.has(UpdateApplicationRequestSchema.field.expiresAt) && request.expiresAt;
   const values = {
@@ -53,37 +56,61 @@ export function readUpdate(request: UpdateApplicationRequest): Update {
       .filter(updated.has)
       .map((field) => [field.localName, valueOrEmpty(field, values[field.localName])]),
   );
-  const { permissions = [], rules = [] } = fields;
+  const { permissions, rules } = fields;
+  // Encoded here, because in the transaction it would block other writes.
+  const givenSize = sizeOfGrants({ permissions: permissions ?? [], rules: rules ?? [] });
+
+  /** Finds grants that are too large together with those that the application keeps. */
+  function findOversized(current: ApplicationRecord): FieldViolation[] {
+    if (!permissions && !rules) {
+      return [];
+    }
+    const kept = {
+      permissions: permissions ? [] : current.permissions,
+      rules: rules ? [] : current.rules,
+    };
+    const all = {
+      permissions: permissions ?? current.permissions,
+      rules: rules ?? current.rules,
+    };
+    return findOversizedGrants(all, grantsLimit, givenSize + sizeOfGrants(kept));
+  }
+
   const metadataKeys = updated.keysOf(metadataField);
   return {
     isEmpty: Object.keys(fields).length === 0 && metadataKeys.length === 0,
-    grants: { permissions, rules },
 
     changesOf(current, now) {
       checkVersion(current, request.version);
-      checkEchoed(request, current);
       const metadata = mergeMetadata(current, request, metadataKeys);
       const changes = { ...fields, ...(metadata && { metadata }) };
-      checkChanges(current, changes, now);
+      throwViolations([
+        ...findUnequal(request, current),
+        ...findOverlongMetadata(metadata),
+        ...findOversized(current),
+        ...findChangeViolations(current, changes, now),
+      ]);
       return changes;
     },
   };
 }
 
-/** Throws if a field that only the service sets differs from that of the application. */
-function checkEchoed(request: UpdateApplicationRequest, current: ApplicationRecord): void {
+/** Finds fields that only the service sets and that differ from those of the application. */
+function findUnequal(
+  request: UpdateApplicationRequest,
+  current: ApplicationRecord,
+): FieldViolation[] {
   const shown = toApplication(current) as Application;
-  const violations = UpdateApplicationRequestSchema.fields
+  return UpdateApplicationRequestSchema.fields
     .filter((field) => getOption(field, output_only) === OutputOnly.EQUAL)
     .flatMap(({ name, localName }): FieldViolation[] => {
       const given = comparable(request[localName as keyof UpdateApplicationRequest]);
       const actual = comparable(shown[localName as keyof Application]);
       const message = `cannot be changed by an update: send ${describe(actual)}`;
-      return given === undefined || given === actual ? [] : [{ field: name, message }];
+      return given === undefined || given === actual
+        ? []
+        : [{ field: name, message, code: "output_only" }];
     });
-  if (violations.length > 0) {
-    throw invalidRequest(violations);
-  }
 }
 
 /** A text, or the milliseconds of a time. Ids are the same in upper case. */
@@ -113,33 +140,44 @@ function mergeMetadata(
     ...Object.entries(current).filter(([key]) => !changed.has(key)),
     ...Object.entries(given).filter(([key]) => changed.has(key)),
   ];
-  const limit = repeatedFieldsOf(UpdateApplicationRequestSchema).find(
-    ({ name }) => name === metadataField.name,
-  );
-  if (limit && pairs.length > limit.maxSize) {
-    throw invalidRequest(overlong(metadataField.name, limit));
-  }
   return Object.fromEntries(pairs);
 }
 
-/** Throws if the application cannot have the changed fields. Others may have been imported, and stay. */
-function checkChanges(current: ApplicationRecord, changes: Fields, now: number): void {
+function findOverlongMetadata(metadata: ApplicationRecord["metadata"] = {}): FieldViolation[] {
+  const limit = repeatedFieldsOf(UpdateApplicationRequestSchema).find(
+    ({ name }) => name === metadataField.name,
+  );
+  return limit && Object.keys(metadata).length > limit.maxSize
+    ? [overlong(metadataField.name, limit)]
+    : [];
+}
+
+/** The rule of an update that leaves no grants. */
+const emptyGrantsRule = "update_application.grants";
+
+const emptyGrants = getOption(UpdateApplicationRequestSchema, messageRules)
+  .cel.filter(({ id }) => id === emptyGrantsRule)
+  .map(({ id, message }): FieldViolation => ({ field: "request", message, code: id }));
+
+/** Finds changed fields that the application cannot have. Others may have been imported, and stay. */
+function findChangeViolations(
+  current: ApplicationRecord,
+  changes: Fields,
+  now: number,
+): FieldViolation[] {
   const { type } = current;
   const { permissions, rules, expiresAt, sessionQuota } = changes;
+  const { allowedOrigins = [], allowedCidrs = [] } = changes;
   const isWithoutGrants = [permissions ?? current.permissions, rules ?? current.rules].every(
     ({ length }) => length === 0,
   );
-  if ((permissions || rules) && isWithoutGrants) {
-    const message = "permissions and rules are both empty: add at least one permission or rule";
-    throw invalidRequest({ field: "request", message });
-  }
-  if (typeof expiresAt === "number") {
-    checkFuture(expiresAt, now);
-  }
-  checkGrantsAllowed(type, { permissions: permissions ?? [], rules: rules ?? [] });
-  const { allowedOrigins = [], allowedCidrs = [] } = changes;
-  checkRestrictions(type, { allowedOrigins, allowedCidrs });
-  checkSessionQuota(type, sessionQuota ?? undefined);
+  return [
+    ...((permissions || rules) && isWithoutGrants ? emptyGrants : []),
+    ...(typeof expiresAt === "number" ? findExpiryViolations(expiresAt, now) : []),
+    ...findDisallowedGrants(type, { permissions: permissions ?? [], rules: rules ?? [] }),
+    ...findRestrictionViolations(type, { allowedOrigins, allowedCidrs }),
+    ...findQuotaViolations(type, sessionQuota ?? undefined),
+  ];
 }
 
 function valueOrEmpty({ fieldKind }: DescField, value: unknown): unknown {

@@ -6,7 +6,7 @@ import {
   type UpdateApplicationRequest,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { callerOf } from "../../auth/caller.js";
-import { checkGrantsAllowed, checkMayAdminister } from "../../auth/grants.js";
+import { checkMayAdminister } from "../../auth/grants.js";
 import { generateKey } from "../../auth/keys.js";
 import type { ApplicationType } from "../../contract/grants.js";
 import { kindFor } from "../../contract/key-text.js";
@@ -14,9 +14,11 @@ import { createConverter } from "../../contract/message-converter.js";
 import { applicationNotFound } from "../../errors.js";
 import { newId } from "../../lib/uuid.js";
 import type { ApplicationFields, ApplicationRecord } from "../../store/port/records.js";
-import { checkGrantsSize } from "../../validation/grants-size.js";
-import { checkRestrictions, checkSessionQuota } from "../../validation/restrictions.js";
+import { findOversizedGrants } from "../../validation/grants-size.js";
+import { findQuotaViolations, findRestrictionViolations } from "../../validation/restrictions.js";
 import { readExpiry } from "../../validation/time.js";
+import { throwViolations } from "../../validation/validate.js";
+import { findDisallowedGrants } from "../../validation/violations.js";
 import { stateOf, withDenialTarget } from "../events/audit.js";
 import { readGrants } from "../rules.js";
 import { toApplication } from "./messages.js";
@@ -92,11 +94,14 @@ export function createWriteHandlers({
       const caller = callerOf(context);
       const type = request.type as ApplicationType;
       const grants = readGrants(request);
-      checkGrantsSize(grants, settings.grantsLimit);
-      checkGrantsAllowed(type, grants);
-      checkRestrictions(type, request);
-      checkSessionQuota(type, request.sessionQuota);
-      const expiresAt = await readExpiry(request.expiresAt, store);
+      const { expiresAt, expiryViolations } = await readExpiry(request.expiresAt, store);
+      throwViolations([
+        ...findOversizedGrants(grants, settings.grantsLimit),
+        ...findDisallowedGrants(type, grants),
+        ...findRestrictionViolations(type, request),
+        ...findQuotaViolations(type, request.sessionQuota),
+        ...expiryViolations,
+      ]);
       const { allowedOrigins, allowedCidrs } = request;
       grantGuard.checkMayCreate(caller, {
         type,
@@ -124,9 +129,7 @@ export function createWriteHandlers({
     },
 
     async updateApplication(request, context) {
-      const update = readUpdate(request);
-      // In the transaction it would block other writes.
-      checkGrantsSize(update.grants, settings.grantsLimit);
+      const update = readUpdate(request, settings);
       if (update.isEmpty) {
         return toApplication(await findUnchanged(context, request, update));
       }

@@ -29,8 +29,9 @@ import type {
 } from "../../store/port/records.js";
 import type { SessionFilter } from "../../store/port/sessions.js";
 import type { Clock, Store } from "../../store/port/store.js";
-import { checkGrantsSize } from "../../validation/grants-size.js";
+import { findOversizedGrants } from "../../validation/grants-size.js";
 import { readExpiry, toTimestamp } from "../../validation/time.js";
+import { throwViolations } from "../../validation/validate.js";
 import { createUpdateApplication } from "../applications/update-application.js";
 import { writeContextOf } from "../change-context.js";
 import { type Audit, stateOf, withDenialTarget } from "../events/audit.js";
@@ -125,11 +126,11 @@ function createSessionSetupHandlers({
     async authorizeSession(request, context) {
       const caller = callerOf(context);
       const grants = readGrants(request);
-      checkGrantsSize(grants, settings.grantsLimit);
+      const expiry = await readExpiry(request.expiresAt, store, settings.sessionMaxTtl);
+      const { expiresAt, expiryViolations } = expiry;
+      throwViolations([...findOversizedGrants(grants, settings.grantsLimit), ...expiryViolations]);
       checkSessionMayHold(grants);
       grantGuard.checkMayDelegate(caller, grants);
-      const expiresAt = await readExpiry(request.expiresAt, store, settings.sessionMaxTtl);
-
       const nonce = parseKey(request.nonce);
       if (nonce?.kind !== "non") {
         throw nonceNotFound();
@@ -183,7 +184,7 @@ function createManageHandlers({
   const { sessions } = store;
   const cursors = createCursors(createSealer, "sessions");
   const toMessage = (found: SessionWithApplication) => toSession(found, settings.grantPolicy);
-  const updateApplication = createUpdateApplication({ store, grantGuard, audit, settings });
+  const updateApplication = createUpdateApplication({ store, grantGuard, audit });
 
   /** The number of open sessions that match, if it is not too expensive to count. */
   async function count(filter: SessionFilter, signal: AbortSignal): Promise<number | undefined> {

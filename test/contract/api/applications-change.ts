@@ -142,8 +142,14 @@ export function describeApplicationChanges(subject: ApiSubject): void {
       const { rules } = await update({ updateMask: mask("rules") });
       expect(rules).toEqual([]);
       const call = update({ updateMask: mask("permissions") });
-      const { errors } = await expectRefused(call, "invalid_request");
-      expect(errors.request?.[0]).toContain("permissions and rules are both empty");
+      const { facts } = await expectRefused(call, "invalid_request");
+      expect(facts.violations).toEqual([
+        {
+          field: "request",
+          code: "update_application.grants",
+          message: expect.stringContaining("permissions and rules are both empty"),
+        },
+      ]);
       const unnamed = await expectRefused(update({ updateMask: mask("name") }), "invalid_request");
       expect(unnamed.errors).toEqual({ name: ["is required"] });
       expect(before.rules).toHaveLength(1);

@@ -36,6 +36,46 @@ export function describeApplicationFields(subject: ApiSubject): void {
     return { root, application, update, read, createAnother };
   }
 
+  describe("an application that breaks several rules of its type", () => {
+    const invalid = {
+      permissions: ["application:create"],
+      rules: [],
+      allowedOrigins: ["https://Shop.example"],
+      allowedCidrs: ["10.0.0.1/8"],
+    };
+    const violations = [
+      ["expires_at", "timestamp.gt_now"],
+      ["permissions[0]", "application.type"],
+      ["allowed_origins[0]", "string.web_origin"],
+      ["allowed_cidrs[0]", "string.network"],
+    ];
+
+    async function expectViolations(call: Promise<unknown>, expected: readonly string[][]) {
+      const { facts } = await expectRefused(call, "invalid_request");
+      const found = facts.violations.map(({ field, code }) => [field, code]);
+      expect(found.sort()).toEqual([...expected].sort());
+    }
+
+    it("is refused with all of them when it is created or updated", async () => {
+      const { root, createAnother } = await createWith({ type: "public" });
+      const request = { type: "public", ...invalid, expiresAt: inFuture(-1) };
+      await expectViolations(createAnother(request), violations);
+      await expectViolations(createAnother({ ...request, type: "private", sessionQuota: 5 }), [
+        ["expires_at", "timestamp.gt_now"],
+        ["allowed_origins", "application.type"],
+        ["allowed_origins[0]", "string.web_origin"],
+        ["allowed_cidrs[0]", "string.network"],
+        ["session_quota", "application.type"],
+      ]);
+      const { id } = await createAnother({ type: "public" });
+      const update = { id, name: "shop", ...invalid, expiresAt: inFuture(-1), tenantId: id };
+      await expectViolations(api().updateApplication(root.key, update), [
+        ...violations,
+        ["tenant_id", "output_only"],
+      ]);
+    });
+  });
+
   describe("the description, external id and metadata of an application", () => {
     it("are returned as they were sent", async () => {
       const metadata = { team: "payments", "a.b$c": "", 'key with "quotes"': "two\nlines\t" };

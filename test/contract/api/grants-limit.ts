@@ -1,3 +1,4 @@
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
 import { type ApiSubject, containerRule, seedTenant, sessionRule, tokenRead } from "./fixtures.js";
 
@@ -54,13 +55,20 @@ export function describeGrantsLimit({ server, api, expectRefused }: ApiSubject):
     it("may have 64 KiB in a session, whose nonce stays valid if they are larger", async () => {
       const { backend, shop } = await seedTenant(server(), api());
       const { nonce } = await api().createSession(shop.key);
-      const authorize = (bytes: number) =>
+      const authorize = (bytes: number, others: object = {}) =>
         api().authorizeSession(backend.key, {
           nonce,
           permissions: [],
           rules: rulesOf({ ...sessionRule, ...tokenRead }, bytes, sessionRuleSize),
+          ...others,
         });
       await expectTooLarge(authorize(limit + 1));
+      const past = { expiresAt: timestampFromMs(server().clock.now() - 1) };
+      const { facts } = await expectRefused(authorize(limit + 1, past), "invalid_request");
+      expect(facts.violations.map(({ field, code }) => [field, code])).toEqual([
+        ["rules", "grants.max_bytes"],
+        ["expires_at", "timestamp.gt_now"],
+      ]);
       await authorize(limit);
     });
   });

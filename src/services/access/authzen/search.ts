@@ -107,7 +107,7 @@ function createPageTokens(createSealer: CursorSealerFactory) {
     read(tenantId: string, search: string, token: string): string {
       const position = sealer.open(tenantId, token);
       if (!position.startsWith(search)) {
-        throw invalidRequest({ field, message: refusal });
+        throw invalidRequest({ field, message: refusal, code: "cursor" });
       }
       return position.slice(search.length);
     },
