@@ -29,7 +29,7 @@ const hashSize = 8;
  * that it cannot lock out the others. The address is stored as a hash, different for
  * each application, whose key all instances share: it derives from the pepper. Without
  * one it derives from the store id, which is in the database, so that whoever reads the
- * database can try all addresses.
+ * database can try all IPv4 addresses.
  */
 export function createOpeningLimits({
   settings,
