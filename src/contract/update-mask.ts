@@ -1,7 +1,7 @@
 import { type DescField, type DescMessage, getOption, type Message } from "@bufbuild/protobuf";
 import { type FieldMask, FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { field as fieldRules } from "../../gen/buf/validate/validate_pb.js";
-import { WithoutMask, without_mask } from "../../gen/latchkey/v1/options_pb.js";
+import { http_header, WithoutMask, without_mask } from "../../gen/latchkey/v1/options_pb.js";
 import { memoize } from "../lib/cache.js";
 
 /** Names all fields in an update mask. */
@@ -75,14 +75,17 @@ export function readUpdatedFields(
   };
 }
 
-/** Whether a path of an update mask names a field, all fields, or one key of a map. */
-export function isUpdatablePath({ updatable }: UpdateMask, path: string): boolean {
+/**
+ * Whether an update mask may have a path: it names a field of the resource, all fields, or one
+ * key of a map. Fields that only the service sets may be named, but are not changed (AIP-203).
+ */
+export function isAcceptedPath({ field: mask, updatable }: UpdateMask, path: string): boolean {
   return (
     path === everything ||
-    updatable.some(
-      (field) =>
-        path === field.name || (field.fieldKind === "map" && path.startsWith(pathOfKey(field, ""))),
-    )
+    mask.parent.fields.some(
+      (field) => path === field.name && field !== mask && getOption(field, http_header) === "",
+    ) ||
+    updatable.some((field) => field.fieldKind === "map" && path.startsWith(pathOfKey(field, "")))
   );
 }
 

@@ -3,7 +3,7 @@ import type { FieldMask } from "@bufbuild/protobuf/wkt";
 import { WithoutMask } from "../../gen/latchkey/v1/options_pb.js";
 import type { FieldViolation } from "../contract/problems.js";
 import {
-  isUpdatablePath,
+  isAcceptedPath,
   readUpdatedFields,
   type UpdateMask,
   updateMaskOf,
@@ -29,7 +29,7 @@ export function findUpdateViolations(schema: DescMessage, message: Message): Fie
 function findUnknownPaths(mask: UpdateMask, message: Message): FieldViolation[] {
   const { paths = [] } = (valuesOf(message)[mask.field.localName] ?? {}) as Partial<FieldMask>;
   return paths
-    .filter((path) => !isUpdatablePath(mask, path))
+    .filter((path) => !isAcceptedPath(mask, path))
     .slice(0, maxPaths)
     .map((path) => ({
       field: mask.field.name,
@@ -41,7 +41,7 @@ function findUnknownPaths(mask: UpdateMask, message: Message): FieldViolation[] 
 function describeUnknown({ field, updatable }: UpdateMask, path: string): string {
   const text = JSON.stringify(path);
   if (field.parent.fields.some(({ name }) => name === path)) {
-    return `cannot name ${text}, which an update cannot change`;
+    return `cannot name ${text}, which is not a field of the resource`;
   }
   const names = updatable.map(({ name }) => name);
   const near = nearestOf(path, names);

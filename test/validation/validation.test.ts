@@ -149,11 +149,18 @@ describe("a validation message", () => {
       expect(updateViolations(["metadata.team", "metadata.a.b c"])).toEqual([]);
     });
 
+    it.each(["id", "version", "tenant_id", "modified_at", "last_used_at", "created_by"])(
+      "may name %s, which only the service sets",
+      (path) => {
+        expect(updateViolations([path])).toEqual([]);
+      },
+    );
+
     it.each([
       ["nam", 'cannot name "nam": did you mean name?'],
       ["allowedCidrs", 'cannot name "allowedCidrs": did you mean allowed_cidrs?'],
-      ["tenant_id", 'cannot name "tenant_id", which an update cannot change'],
-      ["if_match", 'cannot name "if_match", which an update cannot change'],
+      ["if_match", 'cannot name "if_match", which is not a field of the resource'],
+      ["update_mask", 'cannot name "update_mask", which is not a field of the resource'],
       ["rules.priority", /^cannot name "rules.priority": name any of name, permissions, /],
       ["metadatas.team", /^cannot name "metadatas.team": name any of /],
     ])("that names %s is refused, and the path is named", (path, message) => {

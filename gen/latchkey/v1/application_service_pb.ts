@@ -701,7 +701,8 @@ export type UpdateApplicationRequest = Message<"latchkey.v1.UpdateApplicationReq
    * The fields to change, of those above; all others are ignored and not required.
    * A named field that is empty is cleared. `*` names all fields, and
    * `metadata.team` one key of the metadata. A mask that names nothing changes
-   * nothing. Not for REST, where the fields in the body of a PATCH are the mask.
+   * nothing. Fields that only the service sets may be named, and are not changed.
+   * Not for REST, where the fields in the body of a PATCH are the mask.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 15;
    */

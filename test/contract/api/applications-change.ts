@@ -179,6 +179,19 @@ export function describeApplicationChanges(subject: ApiSubject): void {
       expect(data.map(({ kind }) => kind)).toEqual(["application.created"]);
     });
 
+    it("may name what only the service sets, which is not changed and must be equal if sent", async () => {
+      const { before, update } = await createLabelled();
+      server().clock.advance(1);
+      const paths = ["id", "version", "modified_at", "last_used_at", "tenant_id"];
+      expect(await update({ updateMask: mask(...paths) })).toEqual(before);
+      const changes = { ...fields, description: "b", modifiedBy: "ignored" };
+      const updated = await update({ ...changes, updateMask: mask(...paths, "description") });
+      expect(updated).toMatchObject({ description: "b", tenantId: before.tenantId });
+      const call = update({ tenantId: before.id, updateMask: mask("tenant_id") });
+      const { facts } = await expectRefused(call, "invalid_request");
+      expect(facts.violations).toMatchObject([{ field: "tenant_id", code: "output_only" }]);
+    });
+
     it("needs the permissions of every update, also if it is empty", async () => {
       const fixtures = await createTenant();
       const updater = await fixtures.createApplication("management", ["application:update"]);
