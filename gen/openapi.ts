@@ -13122,7 +13122,7 @@ export const openapi = {
             "examples": [
               12
             ],
-            "description": "The number of open sessions, counted right before they were revoked. Absent if there were more than 1,000."
+            "description": "The number of open sessions, counted right before they were revoked. Absent if there were more than 1,000, or if the store could not count them in 200 ms."
           }
         },
         "required": [

@@ -427,7 +427,7 @@ export type RevokeAllSessionsResponse = Message<"latchkey.v1.RevokeAllSessionsRe
 
   /**
    * The number of open sessions, counted right before they were revoked. Absent if
-   * there were more than 1,000.
+   * there were more than 1,000, or if the store could not count them in 200 ms.
    *
    * @generated from field: optional int32 count = 2;
    */

@@ -20,6 +20,7 @@ import {
   sessionQuotaReached,
   unauthenticated,
 } from "../../errors.js";
+import { withTimeout } from "../../lib/timeout.js";
 import { newId } from "../../lib/uuid.js";
 import { SessionQuotaReached } from "../../store/port/errors.js";
 import type {
@@ -167,8 +168,9 @@ function createSessionSetupHandlers({
   };
 }
 
-/** How many sessions a revocation counts, which must not wait for more. */
+/** How many sessions a revocation counts, and for how many milliseconds: it must not wait for more. */
 const maxCountedRevocable = 1_000;
+const countTimeoutMs = 200;
 
 /** Handlers that list, show, delete and revoke sessions. */
 function createManageHandlers({
@@ -192,7 +194,10 @@ function createManageHandlers({
     return isComplete ? open : undefined;
   }
 
-  /** The number of open sessions that a revocation ends, if there are few. A failure does not delay it. */
+  /**
+   * The number of open sessions that a revocation ends, if there are few and the store is fast.
+   * Neither a failure nor a count that never settles prevents the revocation.
+   */
   async function countRevocable(
     { id, openedOnly }: RevokeAllSessionsRequest,
     context: HandlerContext,
@@ -203,10 +208,14 @@ function createManageHandlers({
       { tenantId, applicationId },
       ...(openedOnly ? [] : [{ tenantId, authorizedBy: applicationId }]),
     ];
-    const counting = filters.map((filter) =>
-      sessions.count(filter, maxCountedRevocable, context.signal),
-    );
-    const counts = await Promise.all(counting).catch(() => []);
+    const stopping = new AbortController();
+    const signal = AbortSignal.any([context.signal, stopping.signal]);
+    const counting = filters.map((filter) => sessions.count(filter, maxCountedRevocable, signal));
+    const all = Promise.all(counting).catch(() => []);
+    const counts = await withTimeout(all, countTimeoutMs, () => {
+      stopping.abort();
+      return [];
+    });
     const open = counts.reduce((total, count) => total + count.open, 0);
     const isKnown = counts.length > 0 && counts.every(({ isComplete }) => isComplete);
     return isKnown && open <= maxCountedRevocable ? open : undefined;
