@@ -75,7 +75,7 @@ describeInBrowser("console during an outage", (browser) => {
     api.close();
     await page.getByText("Web shop was created by").waitFor();
     await expectEventually(
-      () => page.getByRole("combobox", { name: "Actor" }).inputValue(),
+      () => page.getByRole("combobox", { name: "Actor", exact: true }).inputValue(),
       "half a name",
     );
     expect(await page.evaluate("JSON.stringify(sessionStorage)")).toContain(root.key);

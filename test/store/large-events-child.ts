@@ -40,7 +40,7 @@ async function countListed(kind: string): Promise<number> {
   let after: string | undefined;
   do {
     const { target } = large;
-    const query = { tenantId, kind, target: target.applicationId, size: 100, after };
+    const query = { tenantId, kinds: [kind], target: target.applicationId, size: 100, after };
     const page = await store.events.list(query);
     listed += page.items.length;
     after = page.next;

@@ -545,6 +545,10 @@ function boundaryItem(field: DescField, rules: FieldRules | undefined): fc.Arbit
   if (rules?.type.case === "duration") {
     return boundaryDuration(rules.type.value);
   }
+  if (rules?.type.case === "fieldMask") {
+    const names = [...rules.type.value.in, "metadata.team", "nothing", ""];
+    return fc.record({ paths: fc.array(fc.constantFrom(...names), { maxLength: 3 }) });
+  }
   if (field.message) {
     return boundaryMessage(field.message);
   }
