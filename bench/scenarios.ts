@@ -197,7 +197,7 @@ const streamOverGrpc: Scenario = {
       key: target.keys.checking,
       body: encode(StreamCheckAccessRequestSchema, {
         correlationId: String(index),
-        check: { key, ...check },
+        check: toMessage({ key, ...check }),
       }),
     })),
   }),
@@ -297,7 +297,11 @@ function createRequestPerKey(keys: Keys, body?: string | Uint8Array): LoadReques
 }
 
 export function encodeCheck(key: string): Uint8Array {
-  return encode(CheckAccessRequestSchema, { key, ...check });
+  return encode(CheckAccessRequestSchema, toMessage({ key, ...check }));
+}
+
+function toMessage({ key, ...others }: Check) {
+  return { principal: { case: "key" as const, value: key }, ...others };
 }
 
 function encode<S extends DescMessage>(schema: S, message: MessageInitShape<S>): Uint8Array {
@@ -310,7 +314,7 @@ function batchLoad(target: LoadTarget, batches: readonly Check[][]): Load {
     bodyPattern: allowedInBinary,
     requests: batches.map((checks) => ({
       key: target.keys.checking,
-      body: encode(BatchCheckAccessRequestSchema, { checks }),
+      body: encode(BatchCheckAccessRequestSchema, { checks: checks.map(toMessage) }),
     })),
   };
 }

@@ -26,7 +26,7 @@ await backend.sessions.authorizeSession({ nonce, permissions: ["token:read"] });
 
 // The session key now works.
 const { transform } = await admin.access.checkAccess({
-  key: sessionKey,
+  principal: { case: "key", value: sessionKey },
   permission: "token:read",
   token: { container: "/pci/" },
 });

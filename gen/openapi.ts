@@ -11025,6 +11025,31 @@ export const openapi = {
             ],
             "description": "The subject: the key of an application or session.\n\nMust be the key of an application or session: lk_, then prv, pub, mgt or ses, then _ and 61 letters and digits; or a key imported from another system, of 16 to 200 visible characters."
           },
+          "application_id": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
+            ],
+            "description": "The subject, instead of a key: the id of an application."
+          },
+          "session_id": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f"
+            ],
+            "description": "The subject, instead of a key: the id of a session."
+          },
+          "external_id": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 200,
+            "examples": [
+              "svc-4711"
+            ],
+            "description": "The subject, instead of a key: the external id of an application."
+          },
           "permission": {
             "type": "string",
             "minLength": 1,
@@ -11054,31 +11079,6 @@ export const openapi = {
               "203.0.113.7"
             ],
             "description": "The IP address of the client of the subject's request to you, with or without a port, for example `203.0.113.7:4312` or `[2001:db8::7]:443`. Required if the subject's application has `allowed_cidrs`. Another text is then refused, but that of a Unix socket (`unix:…` or `@`) counts as absent."
-          },
-          "application_id": {
-            "type": "string",
-            "format": "uuid",
-            "examples": [
-              "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
-            ],
-            "description": "The subject, instead of a key: the id of an application."
-          },
-          "session_id": {
-            "type": "string",
-            "format": "uuid",
-            "examples": [
-              "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f"
-            ],
-            "description": "The subject, instead of a key: the id of a session."
-          },
-          "external_id": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": 200,
-            "examples": [
-              "svc-4711"
-            ],
-            "description": "The subject, instead of a key: the external id of an application."
           }
         },
         "required": [
@@ -11326,6 +11326,31 @@ export const openapi = {
             ],
             "description": "The subject: the key of an application or session.\n\nMust be the key of an application or session: lk_, then prv, pub, mgt or ses, then _ and 61 letters and digits; or a key imported from another system, of 16 to 200 visible characters."
           },
+          "application_id": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
+            ],
+            "description": "The subject, instead of a key: the id of an application."
+          },
+          "session_id": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f"
+            ],
+            "description": "The subject, instead of a key: the id of a session."
+          },
+          "external_id": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 200,
+            "examples": [
+              "svc-4711"
+            ],
+            "description": "The subject, instead of a key: the external id of an application."
+          },
           "permission": {
             "type": "string",
             "minLength": 1,
@@ -11355,31 +11380,6 @@ export const openapi = {
               "203.0.113.7"
             ],
             "description": "The IP address of the client of the subject's request to you, with or without a port, for example `203.0.113.7:4312` or `[2001:db8::7]:443`. Required if the subject's application has `allowed_cidrs`. Another text is then refused, but that of a Unix socket (`unix:…` or `@`) counts as absent."
-          },
-          "application_id": {
-            "type": "string",
-            "format": "uuid",
-            "examples": [
-              "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
-            ],
-            "description": "The subject, instead of a key: the id of an application."
-          },
-          "session_id": {
-            "type": "string",
-            "format": "uuid",
-            "examples": [
-              "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f"
-            ],
-            "description": "The subject, instead of a key: the id of a session."
-          },
-          "external_id": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": 200,
-            "examples": [
-              "svc-4711"
-            ],
-            "description": "The subject, instead of a key: the external id of an application."
           }
         },
         "required": [

@@ -35,7 +35,9 @@ export function createJourneys(url: string, keys: Keys, recorder: Recorder): Jou
     call(key, "POST", path, { expect, body: toJson(body) });
   const remove = (id: string) =>
     time("delete", () => call(keys.management, "DELETE", `/applications/${id}`, { expect: [204] }));
-  const createCheck = (key: string) => ({ key, permission: "token:read" });
+  const permission = "token:read";
+  const createCheck = (key: string) =>
+    ({ principal: { case: "key", value: key }, permission }) as const;
 
   async function readByKey(): Promise<void> {
     const { id, key } = nextApplication();
@@ -54,7 +56,7 @@ export function createJourneys(url: string, keys: Keys, recorder: Recorder): Jou
   async function check(): Promise<void> {
     const { id, key } = nextApplication();
     const decision = await time("check", () =>
-      post(keys.checking, "/access/check", createCheck(key), [200]),
+      post(keys.checking, "/access/check", { key, permission }, [200]),
     );
     assertAllowed({ ...decision, applicationId: decision.application_id }, id);
   }

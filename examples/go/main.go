@@ -104,7 +104,7 @@ func (t tour) checkIn(ctx context.Context, application *latchkey.Application, co
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	decision, err := t.access.CheckAccess(ctx, &latchkey.CheckAccessRequest{
-		Key:        application.GetKey(),
+		Principal:  &latchkey.CheckAccessRequest_Key{Key: application.GetKey()},
 		Permission: "token:read",
 		Token:      &latchkey.TokenReference{Container: &container},
 	})

@@ -87,7 +87,8 @@ async function checkAccess(permission: string, flags: CheckFlags): Promise<void>
     const { client, call, output } = context;
     const key = await readSecret({ noun: "key to check", file: flags.subjectFile });
     const usedFrom = { ...(origin && { origin }), ...(address && { address }) };
-    const request = { key, permission, ...token, ...usedFrom };
+    const principal = { case: "key", value: key } as const;
+    const request = { principal, permission, ...token, ...usedFrom };
     const decision = await client.access.checkAccess(request, call);
     const nameOf = await readNames(context, [decision.applicationId, decision.authorizedBy]);
     output.show(CheckAccessResponseSchema, decision, (display) =>

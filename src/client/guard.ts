@@ -108,7 +108,8 @@ export function createGuardFromParts(parts: GuardParts): Guard {
     epoch: number,
   ): Promise<Decision> {
     const { key, permission, token, context } = request;
-    const message = { key, permission, ...(token && { token }), ...context };
+    const principal = { case: "key", value: key } as const;
+    const message = { principal, permission, ...(token && { token }), ...context };
     const response = await access.checkAccess(message, { timeoutMs: timeout });
     const decision = toDecision(response);
     const subjects = [subject, decision.applicationId, decision.sessionId, decision.authorizedBy];

@@ -1,4 +1,10 @@
-import { createRegistry, type DescField, type DescMessage, getOption } from "@bufbuild/protobuf";
+import {
+  createRegistry,
+  type DescField,
+  type DescMessage,
+  type DescOneof,
+  getOption,
+} from "@bufbuild/protobuf";
 import {
   field as fieldRules,
   predefined,
@@ -57,6 +63,24 @@ export function maxDurationOf(field: DescField): number {
     throw new Error(`${field.parent.typeName}.${field.name} has no maximum`);
   }
   return Number(type.value.lessThan.value.seconds) * 1000;
+}
+
+/** A oneof of a message or of its init shape: the local name of the field that is set, and its value. */
+export interface OneofValue {
+  readonly case?: string | undefined;
+  readonly value?: unknown;
+}
+
+/** The names of the fields of a oneof, in a sentence. */
+export function choicesIn({ fields }: DescOneof): string {
+  const names = fields.map(({ name }) => name);
+  return `${names.slice(0, -1).join(", ")} or ${names.at(-1)}`;
+}
+
+/** The violation of a field that is sent beside another one of its oneof. */
+export function conflicting(field: string, other: string, oneof: DescOneof): FieldViolation {
+  const message = `cannot be sent with ${other}: send only one of ${choicesIn(oneof)}`;
+  return { field, message, code: "oneof" };
 }
 
 /** A list or map, with the limit of its size. */

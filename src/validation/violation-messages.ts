@@ -3,7 +3,7 @@ import { type Path, pathToString } from "@bufbuild/protobuf/reflect";
 import type { Duration } from "@bufbuild/protobuf/wkt";
 import type { Violation } from "@bufbuild/protovalidate";
 import type { FieldRules } from "../../gen/buf/validate/validate_pb.js";
-import { allowedValues } from "../contract/fields.js";
+import { allowedValues, choicesIn } from "../contract/fields.js";
 import type { FieldViolation } from "../contract/problems.js";
 import { formatDuration } from "../lib/duration-text.js";
 
@@ -18,6 +18,11 @@ export function describeViolation(
   { field, message, ruleId, forKey }: ReportedViolation,
   rulesOf: RulesOf,
 ): FieldViolation {
+  const oneof = field.at(-1);
+  if (oneof?.kind === "oneof" && ruleId === "required") {
+    const message = `send exactly one of ${choicesIn(oneof)}`;
+    return { field: pathToString(field.slice(0, -1)) || "request", message, code: ruleId };
+  }
   const rules = rulesAt(field, forKey, rulesOf);
   const text = (rules && messageFor(ruleId, rules)) ?? message;
   return {

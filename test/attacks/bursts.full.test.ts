@@ -254,7 +254,8 @@ describe("hundreds of check streams that send without a pause", () => {
 
   it("all get responses, use little memory and do not delay other clients", async () => {
     await service.runAttack(async (client) => {
-      const check = { key: service.firstKey, permission: "application:read" };
+      const principal = { case: "key", value: service.firstKey } as const;
+      const check = { principal, permission: "application:read" };
       const message = create(StreamCheckAccessRequestSchema, { correlationId: "a", check });
       const encoded = envelope(toBinary(StreamCheckAccessRequestSchema, message));
       const checks = Buffer.concat(Array.from({ length: 200 }, () => encoded));

@@ -75,7 +75,10 @@ describe.each([
       permissions: ["token:create"],
     });
     const { sessionKey } = await connect({ key: created.key ?? "" }).sessions.createSession({});
-    const decision = await access.checkAccess({ key: sessionKey, permission: "token:create" });
+    const decision = await access.checkAccess({
+      principal: { case: "key", value: sessionKey },
+      permission: "token:create",
+    });
     expect(decision).toMatchObject({ allowed: false, reason: "not_authorized" });
   });
 
@@ -158,7 +161,10 @@ describe.each([
       type: "private",
       permissions: ["token:read"],
     });
-    const call = connect({ key }).access.checkAccess({ key, permission: "token:read" });
+    const call = connect({ key }).access.checkAccess({
+      principal: { case: "key", value: key },
+      permission: "token:read",
+    });
     expect(await getProblem(call)).toMatchObject({
       code: "permission_denied",
       detail: expect.stringContaining("access:check"),

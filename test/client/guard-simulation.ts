@@ -70,7 +70,7 @@ export function createSimulation({ drift, offset, sessionExpiry }: SimulationOpt
       collectChecks();
       const entry = pending.at(-1 - index);
       if (entry) {
-        entry.response ??= model.check(entry.check.request.key);
+        entry.response ??= model.check(entry.check.request.principal.value ?? "");
       }
     },
 

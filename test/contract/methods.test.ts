@@ -173,7 +173,10 @@ describe("the permissions of this service", () => {
 describe("the format of a subject's key", () => {
   const validator = createValidator({ registry: validationRules });
   const isAccepted = (key: string) => {
-    const request = create(CheckAccessRequestSchema, { key, permission: "token:read" });
+    const request = create(CheckAccessRequestSchema, {
+      principal: { case: "key", value: key },
+      permission: "token:read",
+    });
     return validator.validate(CheckAccessRequestSchema, request).kind === "valid";
   };
 

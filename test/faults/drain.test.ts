@@ -141,7 +141,10 @@ async function startGrpc(session: ClientHttp2Session, key: string): Promise<() =
   const closed = new Promise((resolve) => stream.on("close", resolve));
   // Frames are read in order, so the headers are read before the ping.
   await new Promise((resolve) => session.ping(resolve));
-  const check = create(CheckAccessRequestSchema, { key, permission: "access:check" });
+  const check = create(CheckAccessRequestSchema, {
+    principal: { case: "key", value: key },
+    permission: "access:check",
+  });
   return async () => {
     stream.end(envelope(toBinary(CheckAccessRequestSchema, check)));
     stream.resume();

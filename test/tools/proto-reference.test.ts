@@ -57,6 +57,17 @@ describe("the proto reference", () => {
     expect(section.match(/^```json$/gm) ?? []).toHaveLength(shown.length);
   });
 
+  it("names the oneof of a field, and of no other", () => {
+    for (const { name, fields } of messages) {
+      for (const field of fields) {
+        const [row] = getSection(name)
+          .split("\n")
+          .filter((line) => line.startsWith(`| \`${field.name}\` |`));
+        expect(/\| oneof `(\w+)`/.exec(row ?? "")?.[1]).toBe(field.oneof?.name);
+      }
+    }
+  });
+
   it.each(messages)("lists every field of $name", (message) => {
     const section = getSection(message.name);
     for (const field of message.fields) {

@@ -2,6 +2,7 @@ import {
   create,
   type DescField,
   type DescMessage,
+  type DescOneof,
   fromJson,
   getOption,
   type Message,
@@ -101,7 +102,7 @@ describe("compiled check", () => {
     metadata: { team: "", "a.b": "c\n", ["__proto__"]: "d" },
   };
   const check = {
-    key: generateKey("prv", newId(0)),
+    principal: { case: "key", value: generateKey("prv", newId(0)) },
     permission: "token:read",
     token: { id: "card-4242", container: "/pci/" },
   };
@@ -129,6 +130,8 @@ describe("compiled check", () => {
     [AuthorizeSessionRequestSchema, { nonce: "a", rules: [{ ...rule, conditions: [condition] }] }],
     [CheckAccessRequestSchema, check],
     [CheckAccessRequestSchema, { ...check, token: undefined }],
+    [CheckAccessRequestSchema, { ...check, principal: { case: "sessionId", value: id } }],
+    [CheckAccessRequestSchema, { ...check, principal: { case: "externalId", value: "a" } }],
     [CheckAccessRequestSchema, { ...check, origin: "null", address: "::1" }],
     [BatchCheckAccessRequestSchema, { checks: [{}] }],
     [StreamCheckAccessRequestSchema, { correlationId: "", check }],
@@ -498,12 +501,25 @@ const hostileText = fc.array(hostilePart, { maxLength: 6 }).map((parts) => parts
 
 /** Generates messages with values at the limits of their rules. */
 function boundaryMessage(schema: DescMessage): fc.Arbitrary<object> {
-  const entries = schema.fields.map((field) => [field.localName, boundaryValue(field)]);
+  const entries = schema.members.map((member) => [
+    member.localName,
+    member.kind === "oneof" ? boundaryChoice(member) : boundaryValue(member),
+  ]);
   const complete = fc.record(Object.fromEntries(entries));
   return fc.oneof(
     { weight: 3, arbitrary: complete },
     { weight: 1, arbitrary: fc.record(Object.fromEntries(entries), { requiredKeys: [] }) },
   );
+}
+
+function boundaryChoice({ fields }: DescOneof): fc.Arbitrary<object> {
+  const choices = fields.map((field) =>
+    fc.record({
+      case: fc.constant(field.localName),
+      value: boundaryItem(field, getOption(field, fieldRules)),
+    }),
+  );
+  return fc.oneof(fc.constant({ case: undefined }), ...choices);
 }
 
 function boundaryValue(field: DescField): fc.Arbitrary<unknown> {

@@ -57,7 +57,7 @@ export function createExamples(contract: Contract, validate: Validate): Examples
 
   function* createValid(message: DescMessage, mode: Mode): Generator<JsonObject> {
     for (const example of createCandidates(message, mode)) {
-      if (validate(message, example).length === 0) {
+      if (!setsOneofTwice(message, example) && validate(message, example).length === 0) {
         yield example;
       }
     }
@@ -151,6 +151,11 @@ export function createExamples(contract: Contract, validate: Validate): Examples
   };
 }
 
+/** A oneof with two fields cannot be read. */
+function setsOneofTwice({ oneofs }: DescMessage, example: JsonObject): boolean {
+  return oneofs.some(({ fields }) => fields.filter(({ name }) => name in example).length > 1);
+}
+
 /** Requests omit timestamps, which must be in the future, so that examples stay valid. */
 function isTimestamp({ message }: DescField): boolean {
   return message?.typeName === "google.protobuf.Timestamp";
@@ -228,7 +233,12 @@ export function createViolations(
 ): FieldViolation[] | undefined {
   for (const field of message.fields) {
     for (const value of invalidValues(field)) {
-      const violations = validate(message, { ...example, [field.name]: value });
+      const others = field.oneof?.fields.map(({ name }) => [name, null]) ?? [];
+      const violations = validate(message, {
+        ...example,
+        ...Object.fromEntries(others),
+        [field.name]: value,
+      });
       if (violations.length > 0) {
         return violations;
       }

@@ -79,7 +79,10 @@ function scalarName(scalar: ScalarType): string {
 }
 
 /** Message fields always have explicit presence, so only other fields are marked. */
-function describePresence({ message, presence }: DescField): string {
+function describePresence({ message, presence, oneof }: DescField): string {
+  if (oneof) {
+    return `oneof ${inlineCode(oneof.name)} `;
+  }
   return !message && presence === FeatureSet_FieldPresence.EXPLICIT ? "optional " : "";
 }
 

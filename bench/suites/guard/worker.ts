@@ -169,7 +169,12 @@ async function measureCost(task: CostTask): Promise<CheckCost> {
     },
     clientRemote: {
       concurrency: remoteConcurrency,
-      check: (key) => client.access.checkAccess({ key, permission, token }),
+      check: (key) =>
+        client.access.checkAccess({
+          principal: { case: "key", value: key },
+          permission,
+          token,
+        }),
     },
   };
   try {

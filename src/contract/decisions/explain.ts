@@ -38,7 +38,7 @@ interface DeniedSubject extends Named {
 export function explainDenial(
   { reason, limitedBy }: DenialInput,
   subject: DeniedSubject | undefined,
-  request: Omit<CheckAccessRequest, "key" | "$typeName">,
+  request: Omit<CheckAccessRequest, "principal" | "$typeName">,
 ): string {
   const { permission, token, origin, address } = request;
   if (!subject && reason === "unknown_subject") {

@@ -90,7 +90,7 @@ export function createChecks({ store, subjects }: CheckOptions): Checks {
     request: CheckAccessRequest,
   ): Caller | DenialReason {
     if (!owner) {
-      return request.key === "" ? "unknown_subject" : "unknown_key";
+      return request.principal.case === "key" ? "unknown_key" : "unknown_subject";
     }
     const denial = inactiveReason ?? findDenial(owner.application, request);
     if (denial) {

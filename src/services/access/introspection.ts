@@ -20,7 +20,11 @@ export function createIntrospectionHandlers({
 }: IntrospectionOptions): ServiceImpl<typeof IntrospectionService> {
   return {
     introspect({ token, origin, address }, context) {
-      const request = create(CheckAccessRequestSchema, { key: token, origin, address });
+      const request = create(CheckAccessRequestSchema, {
+        principal: { case: "key", value: token },
+        origin,
+        address,
+      });
       return mapMaybePromise(checks.findActive(callerOf(context), request), (owner) =>
         owner ? describe(owner) : { active: false },
       );

@@ -35,6 +35,8 @@ export interface Subjects {
   ): Promise<SubjectsById>;
 }
 
+type Principal = CheckAccessRequest["principal"];
+
 export type SubjectsById = ReadonlyMap<string, Subject>;
 
 interface FindManyOptions {
@@ -44,16 +46,12 @@ interface FindManyOptions {
 
 /** Identifies the subject of a check within a batch. */
 export function subjectIdOf(request: CheckAccessRequest): string {
-  const { key, applicationId, sessionId, externalId } = request;
-  if (key !== "") {
-    return `key ${key}`;
-  }
-  if (sessionId !== undefined) {
-    return `session ${sessionId.toLowerCase()}`;
-  }
-  return applicationId === undefined
-    ? `external ${externalId ?? ""}`
-    : `application ${applicationId.toLowerCase()}`;
+  const { case: kind, value = "" } = request.principal;
+  return `${kind} ${isUuid(kind) ? value.toLowerCase() : value}`;
+}
+
+function isUuid(kind: Principal["case"]): boolean {
+  return kind === "applicationId" || kind === "sessionId";
 }
 
 interface SubjectOptions {
@@ -93,40 +91,41 @@ export function createSubjects({
     );
   }
 
-  function subjectById(caller: Caller, request: CheckAccessRequest): MaybePromise<Subject> {
-    return mapMaybePromise(findById(caller.application.tenantId, request), (subject) =>
+  function subjectById(caller: Caller, principal: Principal): MaybePromise<Subject> {
+    return mapMaybePromise(findById(caller.application.tenantId, principal), (subject) =>
       ifVisible(caller, subject),
     );
   }
 
   return {
-    find: (caller, request) =>
-      request.key === ""
-        ? subjectById(caller, request)
-        : mapMaybePromise(identify(request.key), (owner) =>
-            subjectByKey(caller, request.key, owner),
-          ),
+    find(caller, { principal }) {
+      const { case: kind, value } = principal;
+      return kind === "key"
+        ? mapMaybePromise(identify(value), (owner) => subjectByKey(caller, value, owner))
+        : subjectById(caller, principal);
+    },
 
     async findMany(caller, requests, { known, pace }) {
       const found = new Map<string, MaybePromise<Subject>>();
-      const wanted = new Map<string, CheckAccessRequest>();
+      const wanted = new Map<string, Principal>();
       for (const request of requests) {
         const id = subjectIdOf(request);
         const subject = known.get(id);
         if (subject) {
           found.set(id, subject);
         } else {
-          wanted.set(id, request);
+          wanted.set(id, request.principal);
         }
       }
-      const owners = await identifyMany([...wanted.values()].map(({ key }) => key));
+      const owners = await identifyMany([...wanted.values()].map(keyOf));
       let index = 0;
-      for (const [id, request] of wanted) {
+      for (const [id, principal] of wanted) {
         await pace();
-        const { key } = request;
         const owner = owners[index++];
         const subject =
-          key === "" ? subjectById(caller, request) : subjectByKey(caller, key, owner);
+          principal.case === "key"
+            ? subjectByKey(caller, principal.value, owner)
+            : subjectById(caller, principal);
         if (subject instanceof Promise) {
           // Awaited below. An unhandled rejection before that would end the process.
           subject.catch(() => {});
@@ -143,6 +142,11 @@ export function createSubjects({
   };
 }
 
+/** The key of a subject, or a text that is none. */
+function keyOf(principal: Principal): string {
+  return principal.case === "key" ? principal.value : "";
+}
+
 /** Other tenants are invisible. Only callers that can read applications may see that one is disabled. */
 function ifVisible(caller: Caller, subject: Subject): Subject {
   const { owner, inactiveReason } = subject;
@@ -156,7 +160,7 @@ function ifVisible(caller: Caller, subject: Subject): Subject {
 function createFindById(
   { applications, sessions }: Store,
   grantPolicy: GrantPolicy,
-): (tenantId: string, request: CheckAccessRequest) => MaybePromise<Subject> {
+): (tenantId: string, principal: Principal) => MaybePromise<Subject> {
   const addBoundary = createAddBoundary(grantPolicy);
 
   function toSubject(owner: Caller | undefined, isExpired: boolean): Subject {
@@ -191,12 +195,16 @@ function createFindById(
     return toSubject(application && { application }, false);
   }
 
-  return (tenantId, { applicationId, sessionId, externalId }) => {
-    if (sessionId !== undefined) {
-      return findSession(sessionId.toLowerCase());
+  return (tenantId, principal) => {
+    switch (principal.case) {
+      case "applicationId":
+        return findApplication(principal.value.toLowerCase());
+      case "sessionId":
+        return findSession(principal.value.toLowerCase());
+      case "externalId":
+        return findByExternalId(tenantId, principal.value);
+      default:
+        return unknown;
     }
-    return applicationId === undefined
-      ? findByExternalId(tenantId, externalId ?? "")
-      : findApplication(applicationId.toLowerCase());
   };
 }

@@ -2,6 +2,7 @@ import {
   create,
   type DescField,
   type DescMessage,
+  type DescOneof,
   fromBinary,
   type Message,
   type MessageInitShape,
@@ -10,7 +11,12 @@ import {
 } from "@bufbuild/protobuf";
 import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { EventSchema } from "../../../gen/latchkey/v1/event_service_pb.js";
-import { overlong, type RepeatedField, repeatedFieldsOf } from "../../contract/fields.js";
+import {
+  conflicting,
+  overlong,
+  type RepeatedField,
+  repeatedFieldsOf,
+} from "../../contract/fields.js";
 import type { FieldViolation } from "../../contract/problems.js";
 import { invalidRequest } from "../../errors.js";
 import { type Fields, isSupported } from "./message-fields.js";
@@ -56,8 +62,9 @@ function encodeEvent(listNumber: number, event: object): Uint8Array {
 
 /**
  * Creates a decoder that ignores unknown fields. It refuses what the library would
- * misread, a field with the wrong wire type or one that exceeds its message, and
- * lists and maps over their limit before they take memory.
+ * misread: a field with the wrong wire type, one that exceeds its message, and
+ * several fields of a oneof, of which it would keep the last, and lists and maps over
+ * their limit before they take memory.
  */
 export function createBinaryDecoder(schema: DescMessage): (bytes: Uint8Array) => Message {
   const scan = isSupported(schema) ? messageScan(schema) : () => undefined;
@@ -70,12 +77,13 @@ export function createBinaryDecoder(schema: DescMessage): (bytes: Uint8Array) =>
   };
 }
 
-/** Reads a message up to `end`. Returns the violation of the first list or map that is too long. Throws if the message is malformed. */
+/** Reads a message up to `end`. Returns the first violation. Throws if the message is malformed. */
 type Scan = (from: BinaryReader, end: number) => FieldViolation | undefined;
 
 interface KnownField {
   readonly name: string;
   readonly wireType: WireType;
+  readonly oneof: DescOneof | undefined;
   /** Set for a list or map. */
   readonly repeated: RepeatedField | undefined;
   /** The scan of its message, of each of its messages, or of each pair of a map. */
@@ -89,6 +97,7 @@ function messageScan({ name, fields }: DescMessage): Scan {
 function fieldsScan(messageName: string, fields: ReadonlyMap<number, KnownField>): Scan {
   return (from, end) => {
     let counts: Map<KnownField, number> | undefined;
+    let chosen: KnownField[] | undefined;
     while (from.pos < end) {
       const [number, wireType] = from.tag();
       const field = fields.get(number);
@@ -96,9 +105,18 @@ function fieldsScan(messageName: string, fields: ReadonlyMap<number, KnownField>
         from.skip(wireType, number);
         continue;
       }
-      const { name, repeated } = field;
+      const { name, oneof, repeated } = field;
       if (wireType !== field.wireType) {
         throw new Error(`${name} has wire type ${wireType}, not ${field.wireType}`);
+      }
+      if (oneof) {
+        chosen ??= [];
+        const other = chosen.find((known) => known.oneof === oneof);
+        if (!other) {
+          chosen.push(field);
+        } else if (other !== field) {
+          return conflicting(name, other.name, oneof);
+        }
       }
       let index = 0;
       if (repeated) {
@@ -140,9 +158,10 @@ function scanValue({ wireType, scan }: KnownField, from: BinaryReader): FieldVio
 }
 
 function toKnownField(field: DescField): KnownField {
-  const { name, fieldKind, scalar, message, parent } = field;
+  const { name, fieldKind, scalar, message, oneof, parent } = field;
   return {
     name,
+    oneof,
     wireType: fieldKind === "scalar" ? wireTypeOf(scalar) : WireType.LengthDelimited,
     repeated: repeatedFieldsOf(parent).find((repeated) => repeated.name === name),
     scan: fieldKind === "map" ? scanPair : message && messageScan(message),
@@ -160,7 +179,12 @@ function wireTypeOf(scalar: ScalarType): WireType {
   }
 }
 
-const stringField = { wireType: WireType.LengthDelimited, repeated: undefined, scan: undefined };
+const stringField = {
+  wireType: WireType.LengthDelimited,
+  oneof: undefined,
+  repeated: undefined,
+  scan: undefined,
+};
 
 /** A pair of a map is a message with a key and a value. Supported maps have only strings. */
 const scanPair = fieldsScan(

@@ -1,10 +1,18 @@
-import { create, type DescField, type DescMessage, fromJson, ScalarType } from "@bufbuild/protobuf";
+import {
+  create,
+  type DescField,
+  type DescMessage,
+  type DescOneof,
+  fromJson,
+  ScalarType,
+} from "@bufbuild/protobuf";
 import {
   DurationSchema,
   FieldMaskSchema,
   type Timestamp,
   TimestampSchema,
 } from "@bufbuild/protobuf/wkt";
+import { conflicting, type OneofValue } from "../../contract/fields.js";
 import { ignoresOtherTypes } from "../../contract/methods.js";
 import type { FieldViolation } from "../../contract/problems.js";
 import { invalidRequest, maxViolations } from "../../errors.js";
@@ -78,8 +86,8 @@ export function fieldsReader(
   const { ignoresUnknown = false, isProtobufJson = false } = options;
   const fields = new Map(
     messageFields.flatMap((field) => {
-      const { name, localName, jsonName } = field;
-      const entry = { name, localName, read: fieldReader(field, options) };
+      const { name, localName, jsonName, oneof } = field;
+      const entry = { name, localName, oneof, read: fieldReader(field, options) };
       return (isProtobufJson ? [jsonName, name] : [name]).map((key) => [key, entry]);
     }),
   );
@@ -99,16 +107,39 @@ export function fieldsReader(
         }
         continue;
       }
-      const { name, localName } = field;
+      const { name, localName, oneof } = field;
       const itemPath = path === "" ? name : `${path}.${name}`;
       if (read.has(name)) {
         addViolation(violations, itemPath, "is duplicated: send it once", "duplicate");
       } else if (item !== null) {
-        into[localName] = field.read(item, itemPath, violations);
+        const value = field.read(item, itemPath, violations);
+        if (oneof) {
+          setInOneof(oneof, { case: localName, value }, into, itemPath, violations);
+        } else {
+          into[localName] = value;
+        }
       }
       read.add(name);
     }
   };
+}
+
+/** Sets a field of a oneof, or adds a violation if another one is set. */
+function setInOneof(
+  oneof: DescOneof,
+  chosen: OneofValue,
+  into: Fields,
+  path: string,
+  violations: Violation[],
+): void {
+  const { case: present } = into[oneof.localName] as OneofValue;
+  if (present === undefined) {
+    into[oneof.localName] = chosen;
+    return;
+  }
+  const other = oneof.fields.find(({ localName }) => localName === present);
+  const { message, code = "" } = conflicting(path, other?.name ?? present, oneof);
+  addViolation(violations, path, message, code);
 }
 
 export function isObject(value: unknown): value is Readonly<Fields> {

@@ -12,6 +12,7 @@ import {
   type Timestamp,
   TimestampSchema,
 } from "@bufbuild/protobuf/wkt";
+import type { OneofValue } from "../../contract/fields.js";
 import { type Fields, isImplicit } from "./message-fields.js";
 
 /** The differences between Connect's JSON and REST's JSON. */
@@ -65,13 +66,17 @@ function messageConverter(schema: DescMessage, style: JsonWriteStyle): Convert {
   const members = schema.fields.map((field) => ({
     name: style.nameOf(field),
     localName: field.localName,
+    oneof: field.oneof?.localName,
     absent: style.omitsAbsent ? undefined : absentValueOf(field),
     convert: fieldConverter(field, style),
   }));
   return (message) => {
     const json: Fields = {};
-    for (const { name, localName, absent, convert } of members) {
-      const value = (message as Fields)[localName];
+    for (const { name, localName, oneof, absent, convert } of members) {
+      const value =
+        oneof === undefined
+          ? (message as Fields)[localName]
+          : valueIn((message as Fields)[oneof] as OneofValue | undefined, localName);
       if (value != null) {
         json[name] = convert ? convert(value) : value;
       } else if (absent !== undefined) {
@@ -80,6 +85,11 @@ function messageConverter(schema: DescMessage, style: JsonWriteStyle): Convert {
     }
     return json;
   };
+}
+
+/** The value of a field of a oneof, if it is the one that is set. */
+function valueIn(oneof: OneofValue | undefined, localName: string): unknown {
+  return oneof?.case === localName ? oneof.value : undefined;
 }
 
 /** The JSON value of a field that is not set. `undefined` if it is omitted. */

@@ -60,7 +60,7 @@ function findUnsupportedInField(
   within: readonly DescMessage[],
 ): DescMessage | DescField | undefined {
   const { fieldKind, message, scalar, oneof } = field;
-  if (oneof) {
+  if (oneof && fieldKind !== "scalar") {
     return field;
   }
   if (fieldKind === "map") {

@@ -2,6 +2,7 @@ import {
   create,
   type DescField,
   type DescMessage,
+  type DescOneof,
   getOption,
   isFieldSet,
   ScalarType,
@@ -16,7 +17,9 @@ import {
   type MapRules,
   MapRulesSchema,
   message as messageRules,
+  oneof as oneofRules,
 } from "../../../gen/buf/validate/validate_pb.js";
+import type { OneofValue } from "../../contract/fields.js";
 import { all, readExpression, type Test, UnsupportedRule } from "./expressions.js";
 import { checkKnown, countTests, durationTests, scalarTests } from "./rules.js";
 
@@ -50,14 +53,17 @@ type Path = readonly DescMessage[];
 
 function messageTests(schema: DescMessage, within: Path): readonly Test[] {
   // Other editions have default values for unset fields.
-  const isSimple = schema.file.edition === Edition.EDITION_PROTO3 && schema.oneofs.length === 0;
-  if (!isSimple || within.includes(schema)) {
+  if (schema.file.edition !== Edition.EDITION_PROTO3 || within.includes(schema)) {
     throw new UnsupportedRule();
   }
   const rules = getOption(schema, messageRules);
   checkKnown(rules);
   return [
-    ...schema.fields.flatMap((field) => fieldTests(field, [...within, schema])),
+    ...schema.members.flatMap((member) =>
+      member.kind === "oneof"
+        ? oneofTests(member, [...within, schema])
+        : fieldTests(member, [...within, schema]),
+    ),
     ...rules.cel.map(({ expression }) => readExpression(expression, schema)),
   ];
 }
@@ -88,6 +94,28 @@ function fieldTests(field: DescField, within: Path): readonly Test[] {
       return !(isRequired && !value) && isValid(value);
     },
   ];
+}
+
+/** The tests of the field of a oneof that is set. */
+function oneofTests(oneof: DescOneof, within: Path): readonly Test[] {
+  const { localName, fields } = oneof;
+  const rules = getOption(oneof, oneofRules);
+  checkKnown(rules);
+  const tests = new Map(fields.map((field) => [field.localName, all(choiceTests(field, within))]));
+  return [
+    (message) => {
+      const { case: chosen, value } = (message as Record<string, OneofValue>)[localName] ?? {};
+      return chosen === undefined ? !rules.required : (tests.get(chosen)?.(value) ?? false);
+    },
+  ];
+}
+
+function choiceTests(field: DescField, within: Path): readonly Test[] {
+  const rules = getOption(field, fieldRules);
+  if (rules.required) {
+    throw new UnsupportedRule();
+  }
+  return testsOf(field, rules, within);
 }
 
 function testsOf(field: DescField, rules: FieldRules, within: Path): readonly Test[] {

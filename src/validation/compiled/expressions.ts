@@ -6,6 +6,7 @@ import {
   type FieldMask,
   FieldMaskSchema,
 } from "@bufbuild/protobuf/wkt";
+import type { OneofValue } from "../../contract/fields.js";
 import { regExpOf } from "../patterns.js";
 
 /** The type of `this` in a rule. */
@@ -181,8 +182,10 @@ function isSet(field: DescField): Test {
   if (field.presence !== FeatureSet_FieldPresence.EXPLICIT) {
     throw new UnsupportedRule();
   }
-  const { localName } = field;
-  return (value) => (value as Record<string, unknown>)[localName] !== undefined;
+  const { localName, oneof } = field;
+  return oneof
+    ? (value) => (value as Record<string, OneofValue>)[oneof.localName]?.case === localName
+    : (value) => (value as Record<string, unknown>)[localName] !== undefined;
 }
 
 function hasSize(field: DescField, isMore: boolean, size: number): Test {

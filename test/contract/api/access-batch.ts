@@ -5,8 +5,9 @@ import {
 } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { generateKey } from "../../../src/auth/keys.js";
 import { newId } from "../../../src/lib/uuid.js";
+import type { CheckInit } from "../../support/api/checks.js";
 import { expectValid } from "./assertions.js";
-import { type ApiSubject, type CheckInit, createCheckFixtures, type Tenant } from "./fixtures.js";
+import { type ApiSubject, createCheckFixtures, type Tenant } from "./fixtures.js";
 
 const permission = "token:read";
 const permissions = [permission];

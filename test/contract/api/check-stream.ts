@@ -5,7 +5,8 @@ import {
 } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { generateKey } from "../../../src/auth/keys.js";
 import { newId } from "../../../src/lib/uuid.js";
-import type { StreamedCheck, StreamingApi } from "../../support/api/api.js";
+import type { StreamingApi } from "../../support/api/api.js";
+import type { StreamedCheck } from "../../support/api/checks.js";
 import { createRequestStream, useReaders } from "../../support/api/streams.js";
 import { type Engine, startServer, type TestServer } from "../../support/service/server.js";
 import { createExpectRefused, expectValid, type Refusal } from "./assertions.js";

@@ -2,11 +2,11 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import type { AccessRuleSchema } from "../../../gen/latchkey/v1/access_rule_pb.js";
 import {
-  type CheckAccessRequestSchema,
   type CheckAccessResponse,
   CheckAccessResponseSchema,
 } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { type Api, type Key, keyOf } from "../../support/api/api.js";
+import type { CheckInit } from "../../support/api/checks.js";
 import type { TestServer } from "../../support/service/server.js";
 import { type ExpectRefused, expectValid } from "./assertions.js";
 
@@ -91,8 +91,6 @@ export function createKeyFixtures({ server, api }: ApiSubject) {
 
   return { createTenant, openSession };
 }
-
-export type CheckInit = MessageInitShape<typeof CheckAccessRequestSchema>;
 
 /** Tenants, and access checks with the root key of a tenant. */
 export function createCheckFixtures({ server, api }: ApiSubject) {

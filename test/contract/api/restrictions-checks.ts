@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import type { CheckAccessResponse } from "../../../gen/latchkey/v1/access_service_pb.js";
-import { type ApiSubject, type CheckInit, createCheckFixtures, tokenRead } from "./fixtures.js";
+import type { CheckInit } from "../../support/api/checks.js";
+import { type ApiSubject, createCheckFixtures, tokenRead } from "./fixtures.js";
 
 const permission = "token:read";
 const origin = "https://shop.example.com";

@@ -1,7 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { durationFromMs, type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
 import type { WatchCredentialsResponse } from "../../../gen/latchkey/v1/access_service_pb.js";
-import type { ApiFailure, StreamedCheck, StreamingApi } from "../../support/api/api.js";
+import type { ApiFailure, StreamingApi } from "../../support/api/api.js";
+import type { StreamedCheck } from "../../support/api/checks.js";
 import { createRequestStream } from "../../support/api/streams.js";
 
 /** An access check stream that stays open between requests. */

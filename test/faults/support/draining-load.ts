@@ -149,7 +149,10 @@ async function callOverSession(
   result: DrainResult,
 ): Promise<void> {
   const { key } = target;
-  const check = create(CheckAccessRequestSchema, { key, permission: "access:check" });
+  const check = create(CheckAccessRequestSchema, {
+    principal: { case: "key", value: key },
+    permission: "access:check",
+  });
   const body = envelope(toBinary(CheckAccessRequestSchema, check));
   const path = rpcPath(AccessService.method.checkAccess);
   while (!session.closed && !session.destroyed) {

@@ -31,8 +31,9 @@ const checkAccessPath = rpcPath(AccessService.method.checkAccess);
 export function callAll(target: Target): Promise<CallOutcome[]> {
   const { key } = target;
   const headers = { "svc-api-key": key, "content-type": "application/json" };
-  const check = { key, permission: "access:check" };
-  const checkJson = JSON.stringify(check);
+  const permission = "access:check";
+  const checkJson = JSON.stringify({ key, permission });
+  const check = { principal: { case: "key", value: key }, permission } as const;
   const message = toBinary(CheckAccessRequestSchema, create(CheckAccessRequestSchema, check));
   const http = (call: string, path: string, method = "GET", body?: string) =>
     timed(call, async () =>

@@ -28,7 +28,10 @@ const interval = 50;
 export function startSteadyLoad(target: Target, perSecond: number): SteadyLoad {
   const { url, key } = target;
   const http2Sessions = Array.from({ length: sessionCount }, () => connect(url));
-  const check = create(CheckAccessRequestSchema, { key, permission: "access:check" });
+  const check = create(CheckAccessRequestSchema, {
+    principal: { case: "key", value: key },
+    permission: "access:check",
+  });
   // Concurrent checks share one lookup of the caller; lists are read separately.
   const calls = [
     ["AccessService/CheckAccess", envelope(toBinary(CheckAccessRequestSchema, check))],

@@ -18,7 +18,10 @@ const permissions = ["token:read"];
 const empty: Sample = () => ({});
 const application: Sample = ({ applicationId: id }) => ({ id });
 const session: Sample = ({ sessionId: id }) => ({ id });
-const check: Sample = ({ key }) => ({ key, permission: "token:read" });
+const check: Sample = ({ key }) => ({
+  principal: { case: "key", value: key },
+  permission: "token:read",
+});
 const evaluation: Sample = ({ applicationId: id }) => ({
   subject: { type: "application", id },
   action: { name: "read" },

@@ -39,7 +39,10 @@ function encodeCheck(request: MessageInitShape<typeof StreamCheckAccessRequestSc
   return envelope(toBinary(StreamCheckAccessRequestSchema, message));
 }
 
-const createCheck = (key: string) => ({ key, permission: "token:read" });
+const createCheck = (key: string) => ({
+  principal: { case: "key" as const, value: key },
+  permission: "token:read",
+});
 const validCheck = () =>
   encodeCheck({ correlationId: "good", check: createCheck(target.privateKey) });
 
@@ -100,7 +103,10 @@ describe("a check stream", () => {
       encodeCheck({ correlationId: "empty" }),
       envelope(""),
       encodeCheck({ correlationId: "nonce", check: createCheck(generateKey("non", newId(0))) }),
-      encodeCheck({ correlationId: "permission", check: { key: target.privateKey } }),
+      encodeCheck({
+        correlationId: "permission",
+        check: { principal: { case: "key", value: target.privateKey } },
+      }),
       encodeCheck({
         correlationId: "container",
         check: { ...createCheck(target.privateKey), token: { container: "//" } },
@@ -283,8 +289,9 @@ describe("a client that does not read", () => {
   /** Retries if the machine was too slow for REQUEST_TIMEOUT. */
   async function expectOtherCallersServed({ port } = server): Promise<void> {
     const api = createGrpcApi(`127.0.0.1:${port}`);
+    const ownCheck = { key: root.key, permission: "token:read" };
     await until(async () => {
-      const response = await api.checkAccess(root.key, createCheck(root.key)).catch((failure) => {
+      const response = await api.checkAccess(root.key, ownCheck).catch((failure) => {
         expect(failure).toMatchObject({ status: Code.DeadlineExceeded });
       });
       return response?.reason === "permission_missing";

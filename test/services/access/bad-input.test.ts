@@ -56,7 +56,7 @@ afterEach(() => expectNoSecretIn(JSON.stringify(target.server.logs)));
 describe("an invalid check", () => {
   it.each<[name: string, field: string, body: () => JsonObject]>([
     ["no subject", "request", () => ({ permission })],
-    ["an empty key", "request", () => ({ key: "", permission })],
+    ["an empty key", "key", () => ({ key: "", permission })],
     ["a key in another format", "key", () => ({ key: "secret", permission })],
     ["a nonce as the key", "key", () => ({ key: nonce, permission })],
     [
@@ -126,6 +126,46 @@ describe("an invalid check", () => {
     const { errors } = expectProblem(response, 400, "invalid_request");
     const fields = ["permission", "request", "token.container", "token.id"];
     expect(Object.keys(errors ?? {}).sort()).toEqual(fields);
+  });
+});
+
+describe("a check with two subjects", () => {
+  const id = newId(0);
+  const refusal =
+    "cannot be sent with key: send only one of key, application_id, session_id or external_id";
+  const withTwo = () => checkWith({ session_id: id });
+
+  it("is refused over REST with the names of both, alone and in a batch", async () => {
+    const alone = await post("/access/check", withTwo());
+    expect(expectProblem(alone, 400, "invalid_request").errors).toEqual({ session_id: [refusal] });
+    const inBatch = await post("/access/check-batch", { checks: [checkWith(), withTwo()] });
+    expect(expectProblem(inBatch, 400, "invalid_request").errors).toEqual({
+      "checks[1].session_id": [refusal],
+    });
+    expectNoSecretIn(alone.body + inBatch.body);
+  });
+
+  it("is refused over gRPC with the names of both", async () => {
+    const partOf = (json: JsonObject) =>
+      toBinary(checkAccess.input, fromJson(checkAccess.input, json));
+    const body = envelope(Buffer.concat([partOf(checkWith()), partOf({ session_id: id })]));
+    const headers = { "svc-api-key": target.root.key };
+    const grpc = await callRaw(target.server, rpcPath(checkAccess), { headers, body });
+    expect(grpc.headers["grpc-status"]).toBe(String(Code.InvalidArgument));
+    expect(detailsOf(grpc).badRequest?.fieldViolations).toMatchObject([
+      { field: "session_id", description: refusal },
+    ]);
+    expectNoSecretIn(JSON.stringify(grpc.headers));
+  });
+
+  it("is refused over Connect with the names of both", async () => {
+    const response = await post(rpcPath(checkAccess), withTwo());
+    expect(response.status).toBe(400);
+    expect(JSON.parse(response.body)).toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringContaining(`session_id: ${refusal}`),
+    });
+    expectNoSecretIn(response.body);
   });
 });
 
@@ -271,7 +311,10 @@ describe("the access paths", () => {
       detail: expect.any(String),
       checked_at: new Date(target.server.clock.now()).toISOString(),
     });
-    const message = create(CheckAccessRequestSchema, { key: other.key, permission });
+    const message = create(CheckAccessRequestSchema, {
+      principal: { case: "key", value: other.key },
+      permission,
+    });
     const headers = { "svc-api-key": target.root.key };
     const body = envelope(toBinary(CheckAccessRequestSchema, message));
     const grpc = await callRaw(target.server, rpcPath(checkAccess), { headers, body });

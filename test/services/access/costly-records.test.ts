@@ -1,5 +1,6 @@
+import { create } from "@bufbuild/protobuf";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import type { CheckAccessRequest } from "../../../gen/latchkey/v1/access_service_pb.js";
+import { CheckAccessRequestSchema } from "../../../gen/latchkey/v1/access_service_pb.js";
 import type { AuthorizedCall } from "../../../src/auth/caller.js";
 import { Cancellation } from "../../../src/lib/cancellation.js";
 import { currentTick, yieldToEventLoop } from "../../../src/lib/event-loop.js";
@@ -172,7 +173,12 @@ describe("a batch of checks", () => {
       },
       rateLimits: { createCheckCounter: () => () => undefined },
     });
-    const items = Array.from({ length: 12 }, () => ({ permission }) as CheckAccessRequest);
+    const items = Array.from({ length: 12 }, () =>
+      create(CheckAccessRequestSchema, {
+        principal: { case: "externalId", value: "a" },
+        permission,
+      }),
+    );
     expect(await runBatch(call, items, (item) => item)).toHaveLength(12);
     // The first two may run before and after the input of one tick.
     expect(ticks.size).toBeGreaterThanOrEqual(11);

@@ -364,7 +364,10 @@ describe("a batch of checks", () => {
     const sessionManager = new Http2SessionManager(server.url);
     const transport = createGrpcTransport({ baseUrl: server.url, sessionManager });
     const access = createClient(AccessService, transport);
-    const checks = Array(4).fill({ key, permission: "access:check" });
+    const checks = Array(4).fill({
+      principal: { case: "key", value: key },
+      permission: "access:check",
+    });
     const headers = { "svc-api-key": key };
     const refusal = await access.batchCheckAccess({ checks }, { headers }).catch(ConnectError.from);
     expect(refusal).toMatchObject({ code: Code.ResourceExhausted });

@@ -2,13 +2,10 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Duration } from "@bufbuild/protobuf/wkt";
 import type { BadRequest, ErrorInfo } from "../../../gen/google/rpc/error_details_pb.js";
 import type {
-  BatchCheckAccessRequestSchema,
   BatchCheckAccessResponse,
-  CheckAccessRequestSchema,
   CheckAccessResponse,
   ListPermissionsRequestSchema,
   ListPermissionsResponse,
-  StreamCheckAccessRequestSchema,
   StreamCheckAccessResponse,
   WatchCredentialsRequestSchema,
   WatchCredentialsResponse,
@@ -41,6 +38,7 @@ import type {
   Session,
 } from "../../../gen/latchkey/v1/session_service_pb.js";
 import { type FieldViolation, groupByField } from "../../../src/contract/problems.js";
+import type { CheckInit, StreamedCheck } from "./checks.js";
 
 /** A key, `undefined` for a caller without a key, or a key with headers. */
 export type Key = string | undefined | KeyWithHeaders;
@@ -122,13 +120,10 @@ export interface Api {
     key: Key,
     request: { id: string; openedOnly?: boolean },
   ): Promise<RevokeAllSessionsResponse>;
-  checkAccess(
-    key: Key,
-    request: MessageInitShape<typeof CheckAccessRequestSchema>,
-  ): Promise<CheckAccessResponse>;
+  checkAccess(key: Key, request: CheckInit): Promise<CheckAccessResponse>;
   batchCheckAccess(
     key: Key,
-    request: MessageInitShape<typeof BatchCheckAccessRequestSchema>,
+    request: { readonly checks?: readonly CheckInit[] },
   ): Promise<BatchCheckAccessResponse>;
   whoAmI(key: Key): Promise<WhoAmIResponse>;
   listPermissions(
@@ -144,8 +139,6 @@ export interface Api {
   revokeKey(key: Key, request: { key: string }): Promise<void>;
   close(): void;
 }
-
-export type StreamedCheck = MessageInitShape<typeof StreamCheckAccessRequestSchema>;
 
 /** Adds the streaming methods. A refused stream throws {@link ApiFailure}. */
 export interface StreamingApi extends Api {

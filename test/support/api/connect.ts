@@ -24,6 +24,7 @@ import {
   type StreamingApi,
   toApiFailure,
 } from "./api.js";
+import { toCheck, toStreamedChecks } from "./checks.js";
 
 /** Calls the API through a Connect transport, with any of its protocols. */
 export function createConnectApi(transport: Transport, close = () => {}): StreamingApi {
@@ -70,8 +71,9 @@ export function createConnectApi(transport: Transport, close = () => {}): Stream
     },
     revokeAllSessions: (key, request) =>
       mapError(sessions.revokeAllSessions(request, optionsFor(key))),
-    checkAccess: (key, request) => mapError(access.checkAccess(request, optionsFor(key))),
-    batchCheckAccess: (key, request) => mapError(access.batchCheckAccess(request, optionsFor(key))),
+    checkAccess: (key, request) => mapError(access.checkAccess(toCheck(request), optionsFor(key))),
+    batchCheckAccess: (key, { checks = [] }) =>
+      mapError(access.batchCheckAccess({ checks: checks.map(toCheck) }, optionsFor(key))),
     whoAmI: (key) => mapError(access.whoAmI({}, optionsFor(key))),
     listPermissions: (key, request = {}) =>
       mapError(access.listPermissions(request, optionsFor(key))),
@@ -86,7 +88,9 @@ export function createConnectApi(transport: Transport, close = () => {}): Stream
     watchCredentials: (key, request, signal) =>
       mapStreamErrors(access.watchCredentials(request, { ...optionsFor(key), signal })),
     streamCheckAccess: (key, checks, signal) =>
-      mapStreamErrors(access.streamCheckAccess(checks, { ...optionsFor(key), signal })),
+      mapStreamErrors(
+        access.streamCheckAccess(toStreamedChecks(checks), { ...optionsFor(key), signal }),
+      ),
     close,
   };
 }

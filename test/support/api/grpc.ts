@@ -26,6 +26,7 @@ import {
   type StreamingApi,
   toApiFailure,
 } from "./api.js";
+import { toCheck, toStreamedChecks } from "./checks.js";
 import { rpcPath } from "./rpc-path.js";
 
 /** Calls the API through @grpc/grpc-js, which shares no code with the server. */
@@ -102,8 +103,9 @@ export function createGrpcApi(address: string): StreamingApi {
       await call(session.deleteSession, key, request);
     },
     revokeAllSessions: (key, request) => call(session.revokeAllSessions, key, request),
-    checkAccess: (key, request) => call(access.checkAccess, key, request),
-    batchCheckAccess: (key, request) => call(access.batchCheckAccess, key, request),
+    checkAccess: (key, request) => call(access.checkAccess, key, toCheck(request)),
+    batchCheckAccess: (key, { checks = [] }) =>
+      call(access.batchCheckAccess, key, { checks: checks.map(toCheck) }),
     whoAmI: (key) => call(access.whoAmI, key, {}),
     listPermissions: (key, request = {}) => call(access.listPermissions, key, request),
     getEvent: (key, request) => call(event.getEvent, key, request),
@@ -122,7 +124,7 @@ export function createGrpcApi(address: string): StreamingApi {
       const stream = client.makeBidiStreamRequest(path, write, read, metadataFor(key));
       signal.addEventListener("abort", () => stream.cancel());
       void (async () => {
-        for await (const check of checks) {
+        for await (const check of toStreamedChecks(checks)) {
           if (!stream.write(toMessage(check))) {
             await once(stream, "drain");
           }

@@ -42,6 +42,7 @@ import {
 } from "../../../gen/latchkey/v1/session_service_pb.js";
 import { updateMaskOf } from "../../../src/contract/update-mask.js";
 import { type Api, ApiFailure, headersFor, type Key, reportHeaders } from "./api.js";
+import { toCheck } from "./checks.js";
 
 /** Calls the API through fetch, with the documented REST paths. */
 export function createRestApi(url: string): Api {
@@ -160,11 +161,11 @@ export function createRestApi(url: string): Api {
       return read(RevokeAllSessionsResponseSchema, await call(key, "POST", path, 200, body));
     },
     checkAccess: async (key, request) => {
-      const body = write(CheckAccessRequestSchema, request);
+      const body = write(CheckAccessRequestSchema, toCheck(request));
       return read(CheckAccessResponseSchema, await call(key, "POST", "/access/check", 200, body));
     },
-    batchCheckAccess: async (key, request) => {
-      const body = write(BatchCheckAccessRequestSchema, request);
+    batchCheckAccess: async (key, { checks = [] }) => {
+      const body = write(BatchCheckAccessRequestSchema, { checks: checks.map(toCheck) });
       const text = await call(key, "POST", "/access/check-batch", 200, body);
       return read(BatchCheckAccessResponseSchema, text);
     },

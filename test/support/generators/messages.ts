@@ -1,4 +1,4 @@
-import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, type DescOneof, ScalarType } from "@bufbuild/protobuf";
 import fc from "fast-check";
 
 type Init = Record<string, unknown>;
@@ -29,8 +29,20 @@ const mapKeys = fc.oneof(
 
 /** Generates values for any subset of the fields of a message. */
 export function messageInits(schema: DescMessage): fc.Arbitrary<Init> {
-  const fields = schema.fields.map((field) => [field.localName, anyValue(field)]);
-  return fc.record(Object.fromEntries(fields), { requiredKeys: [] });
+  const members = schema.members.map((member) => [
+    member.localName,
+    member.kind === "oneof" ? anyChoice(member) : anyValue(member),
+  ]);
+  return fc.record(Object.fromEntries(members), { requiredKeys: [] });
+}
+
+/** One of the fields of a oneof. */
+function anyChoice({ fields }: DescOneof): fc.Arbitrary<Init> {
+  return fc.oneof(
+    ...fields.map((field) =>
+      fc.record({ case: fc.constant(field.localName), value: anyValue(field) }),
+    ),
+  );
 }
 
 function anyValue(field: DescField): fc.Arbitrary<unknown> {

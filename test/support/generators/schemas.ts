@@ -94,6 +94,16 @@ export function createSchema(field: Field, rules: Rules, expressions: string[] =
   });
 }
 
+/** The schema of a message with a oneof of scalars and another field. */
+export const oneofSchema = schemaFrom({
+  oneofDecl: [{ name: "choice" }],
+  field: [
+    { name: "text", jsonName: "text", number: 1, oneofIndex: 0, ...fields.string },
+    { name: "whole_number", jsonName: "wholeNumber", number: 2, oneofIndex: 0, ...fields.int32 },
+    { name: "other", jsonName: "other", number: 3, ...fields.string },
+  ].map((field) => ({ label: FieldDescriptorProto_Label.OPTIONAL, ...field })),
+});
+
 /** The schema of a message whose field `next` has the same type. */
 export const recursiveSchema = schemaFrom({
   field: [

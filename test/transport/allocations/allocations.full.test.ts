@@ -161,7 +161,7 @@ describe("a check in a gRPC stream", () => {
   beforeAll(async () => {
     const message = create(StreamCheckAccessRequestSchema, {
       correlationId: "a",
-      check: { key, permission: "access:check" },
+      check: { principal: { case: "key", value: key }, permission: "access:check" },
     });
     const check = envelope(toBinary(StreamCheckAccessRequestSchema, message));
     const checks = Buffer.concat(Array.from({ length: checksPerStream }, () => check));

@@ -34,7 +34,12 @@ import {
 import { isRawBody } from "../../../src/transport/rpc/methods.js";
 import { toTimestamp } from "../../../src/validation/time.js";
 import { durations, messageInits } from "../../support/generators/messages.js";
-import { createSchema, fields, recursiveSchema } from "../../support/generators/schemas.js";
+import {
+  createSchema,
+  fields,
+  oneofSchema,
+  recursiveSchema,
+} from "../../support/generators/schemas.js";
 import { repetitions } from "../../support/jest/suite.js";
 
 // Each property runs for every message of the contract.
@@ -45,6 +50,7 @@ const jsonOptionsWith = (maxDepth: number) => createJsonOptions([], maxDepth);
 const jsonOptions = jsonOptionsWith(32);
 
 const schemas = [
+  oneofSchema,
   ...new Set(services.flatMap(({ methods }) => methods.flatMap((it) => [it.input, it.output]))),
 ].filter((schema) => !isRawBody(schema));
 
@@ -231,6 +237,8 @@ describe("decoding Connect JSON", () => {
     ['{"key":"é"}'],
     ['{"key":"\\ud83d"}'],
     ['{"key":7}'],
+    ['{"key":"a","sessionId":null}'],
+    ['{"key":"a","sessionId":"b"}'],
     ['{"Key":"a"}'],
     ['{"__proto__":{}}'],
     ['{"constructor":1,"toString":2}'],

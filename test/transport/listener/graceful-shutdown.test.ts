@@ -19,7 +19,7 @@ import {
 } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { openRawTls, tlsEnvironment } from "../../attacks/support/raw-tls.js";
-import type { StreamedCheck } from "../../support/api/api.js";
+import type { StreamedCheck } from "../../support/api/checks.js";
 import { createGrpcApi } from "../../support/api/grpc.js";
 import { createRestApi } from "../../support/api/rest.js";
 import { rpcPath } from "../../support/api/rpc-path.js";
@@ -295,7 +295,8 @@ describe("a server that shuts down", () => {
       "content-type": "application/grpc",
       "svc-api-key": checker.key,
     });
-    const check = { key: admin.key, permission: "token:read" };
+    const principal = { case: "key", value: admin.key } as const;
+    const check = { principal, permission: "token:read" };
     const message = create(StreamCheckAccessRequestSchema, { check });
     const framed = envelope(toBinary(StreamCheckAccessRequestSchema, message));
     const sendMany = () => stream.write(Buffer.concat(Array.from({ length: 2_000 }, () => framed)));

@@ -24,7 +24,7 @@ import { createDecoder } from "../../../src/transport/rest/decode.js";
 import { createEncoder } from "../../../src/transport/rest/encode.js";
 import { parseJson } from "../../../src/validation/json.js";
 import { durations, messageInits } from "../../support/generators/messages.js";
-import { createSchema, fields } from "../../support/generators/schemas.js";
+import { createSchema, fields, oneofSchema } from "../../support/generators/schemas.js";
 
 type ApplicationInit = MessageInitShape<typeof ApplicationSchema>;
 
@@ -242,7 +242,7 @@ describe("decoding a request", () => {
     });
   });
 
-  it.each([CreateApplicationRequestSchema, BatchCheckAccessRequestSchema])(
+  it.each([CreateApplicationRequestSchema, BatchCheckAccessRequestSchema, oneofSchema])(
     "reads the same message as the library for %s",
     (schema) => {
       const { decode } = createDecoder(schema, [], true);
@@ -255,6 +255,21 @@ describe("decoding a request", () => {
       );
     },
   );
+
+  it("refuses two fields of a oneof in the body, the path or the query", () => {
+    const refusal = "cannot be sent with text: send only one of text or whole_number";
+    const body = createDecoder(oneofSchema, [], true);
+    const inBody = { text: "a", whole_number: 1 };
+    expect(violationsOf(() => body.decode(inBody, {}, noQuery))).toEqual({ whole_number: refusal });
+    expect(body.decode({ text: null, whole_number: 0 }, {}, noQuery)).toMatchObject({
+      choice: { case: "wholeNumber", value: 0 },
+    });
+    const query = createDecoder(oneofSchema, ["text"], false);
+    const inQuery = new URLSearchParams({ whole_number: "1" });
+    expect(violationsOf(() => query.decode({}, { text: "a" }, inQuery))).toEqual({
+      whole_number: refusal,
+    });
+  });
 
   it("treats null as absent", () => {
     expect(decode({ name: "a", rules: null, expires_at: null })).toEqual(

@@ -4,7 +4,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { BootstrapResult } from "../../../src/bootstrap.js";
 import type { ApplicationStore } from "../../../src/store/port/applications.js";
 import { StoreUnavailable } from "../../../src/store/port/errors.js";
-import { keyOf, type StreamedCheck, type StreamingApi } from "../../support/api/api.js";
+import { keyOf, type StreamingApi } from "../../support/api/api.js";
+import type { StreamedCheck } from "../../support/api/checks.js";
 import {
   createRequestStream,
   duplexClients,

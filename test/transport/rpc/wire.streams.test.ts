@@ -70,7 +70,10 @@ function encodeRequest(
 
 /** Encodes a check of the root key that succeeds. */
 function encodeCheck(correlationId: string): Uint8Array {
-  return encodeRequest({ correlationId, check: { key: root.key, permission: "access:check" } });
+  return encodeRequest({
+    correlationId,
+    check: { principal: { case: "key", value: root.key }, permission: "access:check" },
+  });
 }
 
 const createIds = (count: number) => times(count, (index) => `check ${index}`);

@@ -190,7 +190,7 @@ function toRequest(query: AccessQuery, key: string): CheckAccessRequest {
   const { permission, token: id, container, origin, address } = query;
   const token = { ...(id !== "" && { id }), ...(container !== "" && { container }) };
   return create(CheckAccessRequestSchema, {
-    key,
+    ...(key !== "" && { principal: { case: "key", value: key } }),
     permission,
     ...(Object.keys(token).length > 0 && { token }),
     ...(origin !== "" && { origin }),

@@ -23,7 +23,7 @@ export function toCheck({ subject, action, resource, context }: Evaluation): Che
   const { type, id, properties } = resource as EvaluationResource;
   const { name } = action as EvaluationAction;
   return create(CheckAccessRequestSchema, {
-    ...toSubject(subject as EvaluationSubject),
+    principal: toPrincipal(subject as EvaluationSubject),
     permission: name.includes(":") ? name : `${type}:${name}`,
     token: { id, container: properties?.container },
     origin: context?.origin,
@@ -31,20 +31,16 @@ export function toCheck({ subject, action, resource, context }: Evaluation): Che
   });
 }
 
-type CheckSubject = Partial<
-  Pick<CheckAccessRequest, "key" | "applicationId" | "sessionId" | "externalId">
->;
-
-function toSubject({ type, id }: EvaluationSubject): CheckSubject {
+function toPrincipal({ type, id }: EvaluationSubject): CheckAccessRequest["principal"] {
   switch (type) {
     case "application":
-      return { applicationId: id };
+      return { case: "applicationId", value: id };
     case "session":
-      return { sessionId: id };
+      return { case: "sessionId", value: id };
     case "api_key":
-      return { key: id };
+      return { case: "key", value: id };
     default:
-      return { externalId: id };
+      return { case: "externalId", value: id };
   }
 }
 

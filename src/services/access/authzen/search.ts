@@ -76,7 +76,7 @@ export function createSubjectSearch({ store, runBatch, createSealer }: SubjectSe
     });
     const results = await runBatch(call, found, ({ application }) => ({
       ...check,
-      applicationId: application.id,
+      principal: { case: "applicationId" as const, value: application.id },
     }));
     const last = items.at(-1);
     return {

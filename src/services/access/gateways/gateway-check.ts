@@ -76,7 +76,7 @@ export function createGatewayCheck({
   ): MaybePromise<Allowed | Denied> {
     const request = {
       $typeName: "latchkey.v1.CheckAccessRequest",
-      key: client.key ?? "",
+      principal: { case: "key", value: client.key ?? "" },
       permission,
       token: toToken(container, tokenId),
       origin: client.origin,

@@ -34,10 +34,10 @@ it("each subject is checked by one field, whatever its type", () => {
         action: { name: "read" },
         resource: { type: "record", id: "record-1" },
       });
-      const { key, applicationId, sessionId, externalId } = toCheck(request);
-      expect([key || undefined, applicationId, sessionId, externalId].filter(Boolean)).toEqual([
-        id,
-      ]);
+      const { principal } = toCheck(request);
+      const cases = { application: "applicationId", session: "sessionId", api_key: "key" };
+      const expected = Object.entries(cases).find(([name]) => name === type)?.[1] ?? "externalId";
+      expect(principal).toEqual({ case: expected, value: id });
     }),
   );
 });
