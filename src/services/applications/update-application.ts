@@ -59,6 +59,8 @@ export function createUpdateApplication({
     const { tenantId, id: modifiedBy } = caller.application;
     const id = subject.id.toLowerCase();
     const changeCheck = grantGuard.createChangeCheck(caller);
+    // What only revokes gives nothing, so there are no grants to compare.
+    const mayGive = givesKey === true || !entry.revokes;
 
     function changeOf(current: ApplicationRecord, now: number): ApplicationChange {
       return withDenialTarget({ applicationId: id, name: current.name }, () => {
@@ -86,7 +88,8 @@ export function createUpdateApplication({
     }
 
     async function update(attempt: number): Promise<ApplicationRecord | undefined> {
-      const version = changeCheck.comparesGrants ? await compareAhead() : undefined;
+      const isCompared = mayGive && changeCheck.comparesGrants;
+      const version = isCompared ? await compareAhead() : undefined;
       const updating = applications.update(
         tenantId,
         id,

@@ -9,6 +9,8 @@ describe.each(engines)(
   (engine) => {
     let server: TestServer;
     let api: Api;
+    /** The ids of the applications that were read outside a transaction. */
+    let found: string[] = [];
     /** Runs before the next update of an application. */
     let beforeUpdate: (() => Promise<unknown>) | undefined;
 
@@ -16,6 +18,10 @@ describe.each(engines)(
       const { applications } = store;
       const wrapped: Store["applications"] = {
         ...applications,
+        find(id) {
+          found.push(id);
+          return applications.find(id);
+        },
         async update(...args) {
           const run = beforeUpdate;
           beforeUpdate = undefined;
@@ -43,6 +49,34 @@ describe.each(engines)(
         api.updateApplication(key, { id, name: "changed", permissions });
       return { root, caller, id, update };
     }
+
+    it("is not made for calls that only revoke", async () => {
+      const { root, id } = await prepare();
+      const revoker = keyOf(
+        await api.createApplication(root, {
+          name: "revoker",
+          type: "private",
+          permissions: ["application:update", "application:read", "session:delete"],
+        }),
+      );
+      const { data } = await api.listApplicationKeys(root, { id });
+      const target = { id };
+      const finds = async (call: () => Promise<unknown>) => {
+        found = [];
+        await call();
+        return found.filter((each) => each === id).length;
+      };
+      const revocations = [
+        () => api.disableApplication(revoker, target),
+        () => api.revokeAllSessions(revoker, target),
+        () => api.deleteApplicationKey(revoker, { id, keyId: data[0]?.id ?? "" }),
+      ];
+      for (const revoke of revocations) {
+        expect(await finds(revoke)).toBe(0);
+      }
+      const update = { id, name: "changed", permissions: ["token:read"] };
+      expect(await finds(() => api.updateApplication(revoker, update))).toBe(1);
+    });
 
     it("keeps no grant that the application lost meanwhile", async () => {
       const { root, caller, id, update } = await prepare();
