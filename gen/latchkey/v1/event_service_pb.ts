@@ -375,7 +375,7 @@ export type ListEventsRequest = Message<"latchkey.v1.ListEventsRequest"> & {
   requestId?: string | undefined;
 
   /**
-   * Only events of calls from this client address.
+   * Only events of calls from this client address. A port is ignored.
    *
    * @generated from field: optional string address = 11;
    */
@@ -511,7 +511,7 @@ export type WatchEventsRequest = Message<"latchkey.v1.WatchEventsRequest"> & {
   requestId?: string | undefined;
 
   /**
-   * Only events of calls from this client address.
+   * Only events of calls from this client address. A port is ignored.
    *
    * @generated from field: optional string address = 8;
    */

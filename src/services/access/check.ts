@@ -21,11 +21,12 @@ import { type DenialReason, explainDenial } from "../../contract/decisions/expla
 import { createRestrictionCheck } from "../../contract/decisions/restrictions.js";
 import type { RuleRecord } from "../../contract/grants.js";
 import { isOwnPermission } from "../../contract/methods.js";
-import { invalidRequest, Problem } from "../../errors.js";
+import { Problem } from "../../errors.js";
 import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
 import type { Pace } from "../../lib/event-loop.js";
-import { hasNoAddress, parsePeerAddress } from "../../lib/networks.js";
+import { hasNoAddress } from "../../lib/networks.js";
 import type { Store } from "../../store/port/store.js";
+import { readAddress } from "../../validation/address.js";
 import { toTimestamp } from "../../validation/time.js";
 import { ruleId } from "../rules.js";
 import {
@@ -260,12 +261,8 @@ function refuseAddress(
     return undefined;
   }
   const { address = "" } = request;
-  return hasNoAddress(address) || parsePeerAddress(address)
-    ? undefined
-    : invalidRequest({
-        field: "address",
-        message: "must be an IP address such as 203.0.113.7, with or without a port",
-      });
+  const read = hasNoAddress(address) ? undefined : readAddress(address);
+  return read instanceof Problem ? read : undefined;
 }
 
 function throwIfProblem<T>(value: T | Problem): T {

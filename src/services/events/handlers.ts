@@ -12,9 +12,9 @@ import {
 import { callerOf, callOf } from "../../auth/caller.js";
 import type { CursorSealer, CursorSealerFactory } from "../../auth/cursor-sealing.js";
 import { createConverter } from "../../contract/message-converter.js";
-import { eventNotFound, invalidRequest } from "../../errors.js";
+import { eventNotFound, Problem } from "../../errors.js";
 import { createPace } from "../../lib/event-loop.js";
-import { formatAddress, parseAddress } from "../../lib/networks.js";
+import { formatAddress } from "../../lib/networks.js";
 import {
   type CredentialState,
   type EventFilter,
@@ -24,6 +24,7 @@ import {
   type Principal,
 } from "../../store/port/events.js";
 import type { Store } from "../../store/port/store.js";
+import { readAddress } from "../../validation/address.js";
 import { fromTimestamp, toTimestamp } from "../../validation/time.js";
 import { defaultPageSize, describeTotal, maxCounted, sealCursors, totalOf } from "../pagination.js";
 import { toAccessRules } from "../rules.js";
@@ -106,19 +107,17 @@ function readFilter(request: ListEventsRequest | WatchEventsRequest): EventFilte
     actor: actor?.toLowerCase(),
     kinds: kind.length > 0 ? kind : undefined,
     requestId,
-    address: address === undefined ? undefined : readAddress(address),
+    address: address === undefined ? undefined : canonicalAddress(address),
     method,
     reason,
   };
 }
 
-function readAddress(text: string): string {
-  const address = parseAddress(text);
-  if (!address) {
-    throw invalidRequest({
-      field: "address",
-      message: "must be an address such as 203.0.113.7 or 2001:db8::1",
-    });
+/** The canonical form of an address. Throws if it is invalid. */
+function canonicalAddress(text: string): string {
+  const address = readAddress(text);
+  if (address instanceof Problem) {
+    throw address;
   }
   return formatAddress(address);
 }

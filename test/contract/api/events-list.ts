@@ -152,6 +152,7 @@ export function describeListEvents({ server, api, expectRefused }: ApiSubject): 
         { reason: "permission_denied" },
         { requestId, method, address: "127.0.0.1", principal: backend.id },
         { kind: ["access.denied", "application.deleted"], address: "::ffff:127.0.0.1" },
+        { requestId, address: "127.0.0.1:4711" },
       ]) {
         expect([request, (await list(tenant, request)).data]).toEqual([request, [denied]]);
       }
