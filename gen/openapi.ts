@@ -5707,7 +5707,7 @@ export const openapi = {
             "name": "address",
             "in": "query",
             "required": false,
-            "description": "Only events of calls from this client address.",
+            "description": "Only events of calls from this client address. A port is ignored.",
             "schema": {
               "type": "string",
               "minLength": 1,

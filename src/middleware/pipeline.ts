@@ -161,7 +161,7 @@ function createAuthenticatedPipeline(
               callLimit.check();
               return callLimit.count(
                 mapMaybePromise(readAndValidate(call, message), () =>
-                  mapMaybePromise(reserveResponse(admitted), () =>
+                  mapMaybePromise(reserveResponse(admitted, message), () =>
                     admission.run(admitted, (authorized) => {
                       authorize.request(authorized.caller, call.method, message);
                       return handle(message, contextValuesOf(authorized));

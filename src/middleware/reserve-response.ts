@@ -1,4 +1,4 @@
-import type { DescMessage, DescMethod } from "@bufbuild/protobuf";
+import type { DescMessage, DescMethod, Message } from "@bufbuild/protobuf";
 import type { AuthorizedCall } from "../auth/caller.js";
 import { overloaded } from "../errors.js";
 import type { MaybePromise } from "../lib/async.js";
@@ -12,8 +12,8 @@ import { maxPageBytes } from "../store/port/store.js";
  */
 export function createReserveResponse(
   budget: ResponseBudget,
-): (call: Reserving) => MaybePromise<void> {
-  const sizeOf = memoize((method: DescMethod) => ({ bytes: expectedSize(method.output) }));
+): (call: Reserving, request: Message) => MaybePromise<void> {
+  const kindOf = memoize(({ output }: DescMethod) => responseKindOf(output));
 
   function takeOver({ call, caller }: Reserving, bytes: number, isReserved: boolean): void {
     const { tenantId } = caller.application;
@@ -37,9 +37,9 @@ export function createReserveResponse(
   }
 
   // Every call passes it, so it creates no closure.
-  return (reserving) => {
+  return (reserving, request) => {
     const { call, caller } = reserving;
-    const { bytes } = sizeOf(call.method);
+    const bytes = expectedSize(kindOf(call.method), request);
     if (bytes === undefined) {
       return undefined;
     }
@@ -52,21 +52,44 @@ export function createReserveResponse(
 
 type Reserving = Pick<AuthorizedCall, "call" | "caller">;
 
-/**
- * The bytes to reserve for a response before it is built: a page for a list. The
- * sizes of other responses are counted when they are known. `undefined` if a
- * response is always small, because nothing in it repeats.
- */
-function expectedSize(output: DescMessage): number | undefined {
-  if (output.fields.some(({ name }) => name === "pagination")) {
-    return maxPageBytes;
+/** How large a response may become: a page of records, anything of unknown size, or always small. */
+type ResponseKind = "page" | "unknown" | "small";
+
+function responseKindOf(output: DescMessage): ResponseKind {
+  const { fields } = output;
+  if (!hasRepeated(output)) {
+    return "small";
   }
-  return hasRepeated(output) ? 0 : undefined;
+  const isList = fields.some(({ name }) => name === "pagination");
+  const hasRecords = fields.some(({ message }) => message && hasRepeatedMessages(message));
+  return isList && hasRecords ? "page" : "unknown";
+}
+
+/** The bytes to reserve per record of a list: a record with the largest grants, and its metadata. */
+const maxRecordBytes = 256 * 1024;
+
+/**
+ * The bytes to reserve for a response before it is built: for a list, its page. The sizes of
+ * others, short lists included, are counted when they are known. `undefined` if none is needed.
+ */
+function expectedSize(kind: ResponseKind, request: Message): number | undefined {
+  if (kind === "page") {
+    const { size = Number.POSITIVE_INFINITY } = request as { size?: number };
+    return Math.min(maxPageBytes, size * maxRecordBytes);
+  }
+  return kind === "unknown" ? 0 : undefined;
 }
 
 function hasRepeated({ fields }: DescMessage): boolean {
   return fields.some(
     ({ fieldKind, message }) =>
       fieldKind === "list" || fieldKind === "map" || (message && hasRepeated(message)),
+  );
+}
+
+/** Whether a message has lists of messages, such as rules. */
+function hasRepeatedMessages({ fields }: DescMessage): boolean {
+  return fields.some(
+    ({ fieldKind, message }) => message && (fieldKind === "list" || hasRepeatedMessages(message)),
   );
 }
