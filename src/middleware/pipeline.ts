@@ -5,7 +5,12 @@ import {
   createFindClaimedOwner,
   createIdentifyCertificate,
 } from "../auth/authenticate.js";
-import { type Call, contextValuesOf, unauthenticatedContextValuesOf } from "../auth/caller.js";
+import {
+  type AuthorizedCall,
+  type Call,
+  contextValuesOf,
+  unauthenticatedContextValuesOf,
+} from "../auth/caller.js";
 import type { AddressOf, ReadAddressOf } from "../auth/caller-address.js";
 import type { Keyring } from "../auth/keys.js";
 import type { LastUsedTracker } from "../auth/last-used.js";
@@ -148,6 +153,23 @@ function createAuthenticatedPipeline(
     return validate(call.method, message);
   }
 
+  /** Validates the request, and then waits for the memory for its response. */
+  function prepare(admitted: AuthorizedCall, message: Message): MaybePromise<void> {
+    const validation = readAndValidate(admitted.call, message);
+    return validation instanceof Promise
+      ? reserveAfter(validation, admitted, message)
+      : reserveResponse(admitted, message);
+  }
+
+  async function reserveAfter(
+    validation: Promise<void>,
+    admitted: AuthorizedCall,
+    message: Message,
+  ): Promise<void> {
+    await validation;
+    await reserveResponse(admitted, message);
+  }
+
   return {
     unary(call, receive, handle) {
       untrustedForwarding.check(call);
@@ -160,13 +182,11 @@ function createAuthenticatedPipeline(
             mapMaybePromise(receive(), (message) => {
               callLimit.check();
               return callLimit.count(
-                mapMaybePromise(readAndValidate(call, message), () =>
-                  mapMaybePromise(reserveResponse(admitted, message), () =>
-                    admission.run(admitted, (authorized) => {
-                      authorize.request(authorized.caller, call.method, message);
-                      return handle(message, contextValuesOf(authorized));
-                    }),
-                  ),
+                mapMaybePromise(prepare(admitted, message), () =>
+                  admission.run(admitted, (authorized) => {
+                    authorize.request(authorized.caller, call.method, message);
+                    return handle(message, contextValuesOf(authorized));
+                  }),
                 ),
               );
             }),

@@ -97,7 +97,8 @@ export function fieldsReader(
       addViolation(violations, path || "request", "must be an object", "type.object");
       return;
     }
-    const read = new Set<string>();
+    // With one name for each field, no field can occur twice.
+    const read = isProtobufJson ? new Set<string>() : undefined;
     for (const key in value) {
       const item = value[key];
       const field = fields.get(key);
@@ -109,7 +110,7 @@ export function fieldsReader(
       }
       const { name, localName, oneof } = field;
       const itemPath = path === "" ? name : `${path}.${name}`;
-      if (read.has(name)) {
+      if (read?.has(name)) {
         addViolation(violations, itemPath, "is duplicated: send it once", "duplicate");
       } else if (item !== null) {
         const value = field.read(item, itemPath, violations);
@@ -119,7 +120,7 @@ export function fieldsReader(
           into[localName] = value;
         }
       }
-      read.add(name);
+      read?.add(name);
     }
   };
 }
