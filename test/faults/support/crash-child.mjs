@@ -62,7 +62,8 @@ async function runLifecycle(round) {
   );
   const session = { id: newId(Date.now()), tenantId, applicationId: id, ttl: 3_600_000 };
   const nonceHash = hash();
-  await store.sessions.create({ ...session, keyHash: hash(), nonceHash });
+  const networkHash = hash().subarray(0, 8);
+  await store.sessions.create({ ...session, keyHash: hash(), nonceHash, networkHash });
   const authorize = () =>
     store.sessions.authorize(
       { sessionId: session.id, tenantId, nonceHashes: [nonceHash], authorizedBy: id, ...grants },

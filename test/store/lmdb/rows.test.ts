@@ -118,8 +118,8 @@ describe("the LMDB store", () => {
       "session-expirations": 2,
       "sessions-by-tenant": 2,
       "sessions-by-application": 2,
-      // The two sessions and their count.
-      "open-sessions": 3,
+      // One session each that is unauthorized and authorized, their counts and those of their groups.
+      "open-sessions": 6,
     };
     expect(tables.rows()).toMatchObject({ applications: 601, sessions: 303 });
     advance(hour);
@@ -240,7 +240,8 @@ describe("the LMDB store", () => {
       "session-expirations": 300,
       "sessions-by-tenant": 300,
       "sessions-by-application": 300,
-      "open-sessions": 301,
+      // The sessions, their count and those of their networks.
+      "open-sessions": 601,
     });
     const { items } = await store.sessions.list({ tenantId, size: 1_000 });
     expect(idsOf(items)).toEqual(newestFirst(idsOf(last.map(must))));
@@ -269,7 +270,7 @@ describe("the LMDB store", () => {
       "session-expirations": 1,
       "sessions-by-tenant": 1,
       "sessions-by-application": 1,
-      "open-sessions": 2,
+      "open-sessions": 3,
     });
     expect(await store.sessions.findExpired(session.id)).toBeDefined();
     advance(expiredRetention);

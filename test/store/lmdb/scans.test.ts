@@ -22,7 +22,7 @@ type Scan = (signal?: AbortSignal) => Promise<{ readonly items: readonly unknown
 async function scanEvents({ events }: Store, rows: number): Promise<Scan> {
   const { tenantId, target } = anEvent();
   await events.add(times(rows, () => anEvent({ tenantId, target })));
-  const query = { tenantId, target: target.applicationId, kind: "application.deleted", size: 1 };
+  const query = { tenantId, target: target.applicationId, kinds: ["application.deleted"], size: 1 };
   return (signal) => events.list(query, signal);
 }
 

@@ -69,7 +69,7 @@ const tasks: Record<string, () => Promise<void>> = {
     report({ ready: true });
     await new Promise((resolve) => process.stdin.once("data", resolve));
     const outcomes = times(25, () =>
-      store.sessions.create(aSession(application, { quota })).then(
+      store.sessions.create(aSession(application, { quota: { total: quota } })).then(
         () => "opened",
         ({ name }) => name,
       ),
