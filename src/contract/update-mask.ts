@@ -11,7 +11,14 @@ const everything = "*";
 export interface UpdateMask {
   readonly field: DescField;
   readonly updatable: readonly DescField[];
+  /** The names that a path may have: all fields of the resource, and all of them at once. */
+  readonly names: ReadonlySet<string>;
+  /** The starts of paths that name one key of a map. */
+  readonly prefixes: readonly string[];
 }
+
+/** The maximum number of paths: more than all fields and all keys that an application can have. */
+export const maxPaths = 200;
 
 const maskIn = memoize<DescMessage, { readonly mask: UpdateMask | undefined }>(({ fields }) => {
   const mask = fields.find(({ message }) => message?.typeName === FieldMaskSchema.typeName);
@@ -21,7 +28,16 @@ const maskIn = memoize<DescMessage, { readonly mask: UpdateMask | undefined }>((
   const { type } = getOption(mask, fieldRules);
   const names = type.case === "fieldMask" ? type.value.in : [];
   const updatable = fields.filter(({ name }) => names.includes(name));
-  return { mask: { field: mask, updatable } };
+  const named = fields.filter((field) => field !== mask && getOption(field, http_header) === "");
+  const maps = updatable.filter(({ fieldKind }) => fieldKind === "map");
+  return {
+    mask: {
+      field: mask,
+      updatable,
+      names: new Set([everything, ...named.map(toName)]),
+      prefixes: maps.map((map) => pathOfKey(map, "")),
+    },
+  };
 });
 
 /** The update mask of a message, if it has one. Its rule lists the fields that it may name. */
@@ -79,14 +95,15 @@ export function readUpdatedFields(
  * Whether an update mask may have a path: it names a field of the resource, all fields, or one
  * key of a map. Fields that only the service sets may be named, but are not changed (AIP-203).
  */
-export function isAcceptedPath({ field: mask, updatable }: UpdateMask, path: string): boolean {
-  return (
-    path === everything ||
-    mask.parent.fields.some(
-      (field) => path === field.name && field !== mask && getOption(field, http_header) === "",
-    ) ||
-    updatable.some((field) => field.fieldKind === "map" && path.startsWith(pathOfKey(field, "")))
-  );
+export function isAcceptedPath({ names, prefixes }: UpdateMask, path: string): boolean {
+  return names.has(path) || prefixes.some((prefix) => path.startsWith(prefix));
+}
+
+/** Whether the update mask of a message, if it has one, has more paths than any update needs. */
+export function hasTooManyPaths(schema: DescMessage, message: Message): boolean {
+  const mask = updateMaskOf(schema);
+  const value = mask && (message as unknown as Record<string, unknown>)[mask.field.localName];
+  return value !== undefined && (value as FieldMask).paths.length > maxPaths;
 }
 
 /** Whether the message has the field. An empty text counts, an empty list or map does not. */

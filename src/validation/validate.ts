@@ -8,6 +8,7 @@ import {
 import type { Path } from "@bufbuild/protobuf/reflect";
 import { findOverlong, listFieldsOf, type RepeatedField } from "../contract/fields.js";
 import type { FieldViolation } from "../contract/problems.js";
+import { hasTooManyPaths, maxPaths } from "../contract/update-mask.js";
 import { invalidRequest, maxViolations, type Problem } from "../errors.js";
 import { type MaybePromise, mapMaybePromise } from "../lib/async.js";
 import { memoize } from "../lib/cache.js";
@@ -83,6 +84,10 @@ export function findRequestViolations(
   const overlong = findOverlong(schema, message);
   if (overlong) {
     return [overlong];
+  }
+  if (hasTooManyPaths(schema, message)) {
+    const message = `must contain no more than ${maxPaths} items`;
+    return [{ field: "update_mask", message, code: "repeated.max_items" }];
   }
   if (listsOfListsIn(schema).length > 0 && itemsIn(schema, message) > itemLimit) {
     const message = `has more than ${itemLimit} list items in total: send fewer or shorter rules`;

@@ -169,6 +169,25 @@ describe("a validation message", () => {
       ]);
     });
 
+    it("that has more paths than any update needs is refused without reading them", async () => {
+      const validate = async (paths: string[]) =>
+        checkRequest(
+          UpdateApplicationRequestSchema,
+          create(UpdateApplicationRequestSchema, { id, updateMask: { paths }, ...good }),
+          100,
+        );
+      await expect(validate(Array(200).fill("name"))).resolves.toBeUndefined();
+      await expect(validate(Array(201).fill("name"))).rejects.toMatchObject({
+        violations: [
+          {
+            field: "update_mask",
+            message: "must contain no more than 200 items",
+            code: "repeated.max_items",
+          },
+        ],
+      });
+    });
+
     it("that is large is refused with a few violations", () => {
       const paths = Array.from({ length: 100_000 }, (_, index) => `x${index}`);
       expect(updateViolations(paths).length).toBeLessThan(20);
