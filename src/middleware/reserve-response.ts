@@ -1,4 +1,6 @@
-import type { DescMessage, DescMethod, Message } from "@bufbuild/protobuf";
+import { type DescMessage, type DescMethod, getOption, type Message } from "@bufbuild/protobuf";
+import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
+import { replayable } from "../../gen/latchkey/v1/options_pb.js";
 import type { AuthorizedCall } from "../auth/caller.js";
 import { overloaded } from "../errors.js";
 import type { MaybePromise } from "../lib/async.js";
@@ -13,7 +15,7 @@ import { maxPageBytes } from "../store/port/store.js";
 export function createReserveResponse(
   budget: ResponseBudget,
 ): (call: Reserving, request: Message) => MaybePromise<void> {
-  const kindOf = memoize(({ output }: DescMethod) => responseKindOf(output));
+  const kindOf = memoize(responseKindOf);
 
   function takeOver({ call, caller }: Reserving, bytes: number, isReserved: boolean): void {
     const { tenantId } = caller.application;
@@ -39,11 +41,16 @@ export function createReserveResponse(
   // Every call passes it, so it creates no closure.
   return (reserving, request) => {
     const { call, caller } = reserving;
-    const bytes = expectedSize(kindOf(call.method), request);
-    if (bytes === undefined) {
+    const { tenantId } = caller.application;
+    const kind = kindOf(call.method);
+    if (kind === "small") {
       return undefined;
     }
-    const reservation = budget.reserve(caller.application.tenantId, bytes, call.cancellation);
+    if (kind === "change") {
+      return call.reserveResponse(tenantId, 0);
+    }
+    const bytes = kind === "page" ? pageBytes(request) : 0;
+    const reservation = budget.reserve(tenantId, bytes, call.cancellation);
     return typeof reservation === "boolean"
       ? takeOver(reserving, bytes, reservation)
       : takeOverLater(reserving, bytes, reservation);
@@ -52,13 +59,21 @@ export function createReserveResponse(
 
 type Reserving = Pick<AuthorizedCall, "call" | "caller">;
 
-/** How large a response may become: a page of records, anything of unknown size, or always small. */
-type ResponseKind = "page" | "unknown" | "small";
+/**
+ * How a call waits for the memory of its response: for a page of records, or for anything, as the
+ * size is counted when it is known. A change never waits, so that nobody can delay a revocation,
+ * and neither does a call whose response is always small.
+ */
+type ResponseKind = "page" | "unknown" | "change" | "small";
 
-function responseKindOf(output: DescMessage): ResponseKind {
+function responseKindOf(method: DescMethod): ResponseKind {
+  const { output } = method;
   const { fields } = output;
   if (!hasRepeated(output)) {
     return "small";
+  }
+  if (isChange(method)) {
+    return "change";
   }
   const isList = fields.some(({ name }) => name === "pagination");
   const hasRecords = fields.some(({ message }) => message && hasRepeatedMessages(message));
@@ -68,16 +83,15 @@ function responseKindOf(output: DescMessage): ResponseKind {
 /** The bytes to reserve per record of a list: a record with the largest grants, and its metadata. */
 const maxRecordBytes = 256 * 1024;
 
-/**
- * The bytes to reserve for a response before it is built: for a list, its page. The sizes of
- * others, short lists included, are counted when they are known. `undefined` if none is needed.
- */
-function expectedSize(kind: ResponseKind, request: Message): number | undefined {
-  if (kind === "page") {
-    const { size = Number.POSITIVE_INFINITY } = request as { size?: number };
-    return Math.min(maxPageBytes, size * maxRecordBytes);
-  }
-  return kind === "unknown" ? 0 : undefined;
+function isChange(method: DescMethod): boolean {
+  const isIdempotent = method.idempotency === MethodOptions_IdempotencyLevel.IDEMPOTENT;
+  return isIdempotent || getOption(method, replayable);
+}
+
+/** The bytes to reserve for a page before it is built. */
+function pageBytes(request: Message): number {
+  const { size = Number.POSITIVE_INFINITY } = request as { size?: number };
+  return Math.min(maxPageBytes, size * maxRecordBytes);
 }
 
 function hasRepeated({ fields }: DescMessage): boolean {

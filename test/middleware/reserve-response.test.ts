@@ -52,6 +52,20 @@ describe("the memory that is reserved for a response", () => {
     expect(await reservedFor(deleteApplication)).toBeUndefined();
   });
 
+  it("is not waited for by changes, which are counted when their size is known", async () => {
+    const budget = createResponseBudget(kib, 1);
+    budget.update("tenant", 0, 2 * kib);
+    budget.update("other", 0, 2 * kib);
+    await expect(reservedFor(getApplication, {}, budget)).rejects.toMatchObject({
+      problemCode: "overloaded",
+    });
+    const { updateApplication, disableApplication, regenerateApplicationKey } =
+      ApplicationService.method;
+    for (const method of [updateApplication, disableApplication, regenerateApplicationKey]) {
+      expect(await reservedFor(method, {}, budget)).toBe(0);
+    }
+  });
+
   it("is enough for 16 pages of one tenant by default", async () => {
     const budget = createResponseBudget(64 * kib * kib, 1);
     for (let page = 0; page < 16; page++) {
