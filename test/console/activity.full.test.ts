@@ -141,7 +141,7 @@ describeInBrowser("console activity page", (browser) => {
     await expectEventually(() => events().count(), 1);
     await page.getByText("Refused page was denied: Get session").waitFor();
     await field("Address").fill("nowhere");
-    await page.getByText("Address must be an IP address such as").waitFor();
+    await page.getByText("Address must be an address such as").waitFor();
     await field("Address").fill("127.0.0.1");
     await field("Method").fill("GetSession");
     await field("Reason").fill("permission_denied");

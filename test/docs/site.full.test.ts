@@ -191,7 +191,7 @@ describeInBrowser("the documentation site", (browser) => {
 
     // The cells of a row are below each other, each with the name of its column.
     await page.goto(`${docs}/reference/errors`);
-    const table = page.locator(".table").first();
+    const table = page.locator(".table", { hasText: "409" }).first();
     expect(await table.evaluate((it) => it.scrollWidth - it.clientWidth)).toBe(0);
     const status = table.locator("td", { hasText: "409" }).first();
     expect(await status.getAttribute("data-column")).toBe("REST");
