@@ -61,7 +61,12 @@ describe.each([
 
   it("shares the event loop with other scans", async () => {
     const scan = await prepare(await folder.open(), manyRows);
-    const one = await countTicksUntil(scan());
+    // The lowest of several: other work on the machine makes a scan yield more often.
+    const alone: number[] = [];
+    for (let run = 0; run < 5; run++) {
+      alone.push(await countTicksUntil(scan()));
+    }
+    const one = Math.min(...alone);
     const scans = times(10, () => scan());
     expect(await countTicksUntil(Promise.all(scans))).toBeGreaterThan(8 * one);
     expect((await Promise.all(scans)).flatMap(({ items }) => items)).toEqual([]);
