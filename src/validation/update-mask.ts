@@ -15,7 +15,7 @@ import { nearestOf } from "../lib/nearest.js";
 export const maskRule = "field_mask.in";
 
 /** The paths that are described. A mask may name far more. */
-const maxPaths = 10;
+const maxDescribed = 10;
 
 /**
  * Returns the violations of an update: paths that its mask cannot name, and fields
@@ -30,7 +30,7 @@ function findUnknownPaths(mask: UpdateMask, message: Message): FieldViolation[] 
   const { paths = [] } = (valuesOf(message)[mask.field.localName] ?? {}) as Partial<FieldMask>;
   return paths
     .filter((path) => !isAcceptedPath(mask, path))
-    .slice(0, maxPaths)
+    .slice(0, maxDescribed)
     .map((path) => ({
       field: mask.field.name,
       message: describeUnknown(mask, path),

@@ -81,7 +81,7 @@ describe("a server behind a proxy that it does not trust", () => {
 
   afterAll(() => server?.close());
 
-  it("tells management keys, the log and the metrics", async () => {
+  it("reports it to management keys, in the log and in the metrics", async () => {
     const { key, createApplication } = await createTenant(server);
     const getOverview = async (key: string, headers = {}) => {
       const { body } = await send(server, "/overview", {

@@ -57,7 +57,7 @@ export function choiceFilter<Name extends string>({
   };
 }
 
-/** A filter with several of a list of values. Spaces separate those that are set. */
+/** A filter for several values of a list. Spaces separate the chosen values. */
 export function choicesFilter<Name extends string>({
   name,
   label,
