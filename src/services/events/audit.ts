@@ -14,6 +14,8 @@ import { type Write, writeContextOf } from "../change-context.js";
 export interface AuditedChange<R> extends Write<R> {
   /** For example `application.updated`. */
   readonly kind: string;
+  /** Whether the change has an event. All have one by default. */
+  isRecorded?(outcome: R): boolean;
   target(outcome: R): Principal;
   /** The state before the change; read after the change has run. */
   before?(outcome: R): CredentialState | undefined;
@@ -48,14 +50,17 @@ export function createAudit(addressOf: AddressOf): Audit {
 
     return {
       ...writeContextOf(context, change),
-      eventFor: (outcome) => ({
-        ...callFields,
-        target: change.target(outcome),
-        before: change.before?.(outcome),
-        after: change.after?.(outcome),
-        endsAt: change.endsAt?.(outcome),
-        openedOnly: change.openedOnly,
-      }),
+      eventFor: (outcome) =>
+        change.isRecorded?.(outcome) === false
+          ? undefined
+          : {
+              ...callFields,
+              target: change.target(outcome),
+              before: change.before?.(outcome),
+              after: change.after?.(outcome),
+              endsAt: change.endsAt?.(outcome),
+              openedOnly: change.openedOnly,
+            },
     };
   };
 }

@@ -49,7 +49,11 @@ export function createRevoke({ store, keyring, addressOf, clock }: RevokeOptions
     if (session) {
       await sessions.delete(tenantId, session.id, {
         ...context,
-        eventFor: (deleted) => ({ ...event, kind: "session.deleted", before: stateOf(deleted) }),
+        // Anyone with a public key can open sessions and end them.
+        eventFor: (deleted) =>
+          deleted.authorizedAt === undefined
+            ? undefined
+            : { ...event, kind: "session.deleted", before: stateOf(deleted) },
       });
       return true;
     }

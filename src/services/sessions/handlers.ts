@@ -257,19 +257,22 @@ function createManageHandlers({
     async deleteSession(request, context) {
       const caller = callerOf(context);
       const id = request.id.toLowerCase();
+      const isOwn = caller.session?.id === id;
       let name: string | undefined;
       const wasDeleted = await sessions.delete(
         caller.application.tenantId,
         id,
         audit(context, {
           kind: "session.deleted",
+          // Anyone with a public key can open sessions and end them.
+          isRecorded: (session) => !isOwn || session.authorizedAt !== undefined,
           target: ({ applicationId }) => ({ applicationId, sessionId: id, name }),
           before: (session) => stateOf(session),
           response: () => ({}),
         }),
         ({ application }) => {
           name = application.name;
-          if (caller.session?.id !== id) {
+          if (!isOwn) {
             withDenialTarget({ applicationId: application.id, sessionId: id, name }, () =>
               checkMayAdminister(caller, application),
             );

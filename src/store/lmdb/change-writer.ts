@@ -27,7 +27,7 @@ export interface ChangeWriter {
     change: (now: number) => R,
   ): () => R | Refused;
 
-  /** Writes the event and the response, inside `write` and after the change. */
+  /** Writes the event, if any, and the response, inside `write` and after the change. */
   record<R>(context: ChangeContext<R>, outcome: R): void;
 
   /** Writes the response, inside `write` and after the change. */
@@ -83,7 +83,10 @@ export function createChangeWriter(parts: ChangeWriterParts): ChangeWriter {
     },
 
     record(context, outcome) {
-      events.append(runCallback(() => context.eventFor(outcome)));
+      const event = runCallback(() => context.eventFor(outcome));
+      if (event) {
+        events.append(event);
+      }
       storeResponse(context, outcome);
     },
 

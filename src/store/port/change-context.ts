@@ -22,8 +22,8 @@ export interface WriteContext<R> {
 
 /** The context of a change that the audit log records, in the same atomic step. */
 export interface ChangeContext<R> extends WriteContext<R> {
-  /** Returns the event for the outcome of the change. Called again if the change is retried. */
-  eventFor(outcome: R): NewEvent;
+  /** Returns the event for the outcome of the change, if it has one. Called again if the change is retried. */
+  eventFor(outcome: R): NewEvent | undefined;
 }
 
 /** The caller of a change, whose authority is checked again when it is written. */

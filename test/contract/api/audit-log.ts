@@ -205,6 +205,27 @@ export function describeAuditLog({ server, api, expectRefused }: ApiSubject): vo
       expect(openedOnly).toMatchObject({ kind: "application.sessions_revoked", openedOnly: true });
     });
 
+    it("has no event of a session that its own key ends before it was authorized", async () => {
+      const tenant = await createTenant();
+      const { root, shop, openSession } = tenant;
+      const countEvents = async () => (await listEvents(tenant)).length;
+      const before = await countEvents();
+      const [deleted, revoked] = [
+        await api().createSession(shop.key),
+        await api().createSession(shop.key),
+      ];
+      await api().deleteSession(deleted.sessionKey, deleted);
+      await api().revokeKey(undefined, { key: revoked.sessionKey });
+      await expectRefused(api().getSession(root.key, deleted), "session_not_found");
+      await expectRefused(api().getSession(root.key, revoked), "session_not_found");
+      expect(await countEvents()).toBe(before);
+      const pending = await api().createSession(shop.key);
+      await captureEvent(tenant, () => api().deleteSession(root.key, pending));
+      const { key } = await openSession(tokenRead);
+      const { sessionId: id = "" } = await api().whoAmI(key);
+      await captureEvent(tenant, () => api().deleteSession(key, { id }));
+    });
+
     it("names the session that made the change", async () => {
       const tenant = await createTenant();
       const { root, shop } = tenant;
