@@ -54,14 +54,13 @@ export function createCallAuthentication({
   });
 
   /**
-   * Whether a call repeats that of a session which ended itself: the key names a session
-   * that no longer exists, so there is nothing to guess, or is its key but no longer valid.
+   * Whether a session ends itself although it has expired or its application is disabled. The key must
+   * match that of the stored session: otherwise the limit would reveal which sessions exist.
    */
   function isOfEndedSession(call: Call, key: string): MaybePromise<boolean> {
     const isPossible = optionsOf(call.method).isForOwnSession && parseKey(key)?.kind === "ses";
     return (
-      isPossible &&
-      mapMaybePromise(findClaimedOwner(key), (found) => !found || found.reason !== undefined)
+      isPossible && mapMaybePromise(findClaimedOwner(key), (found) => found?.reason !== undefined)
     );
   }
 

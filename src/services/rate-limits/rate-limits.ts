@@ -35,7 +35,7 @@ export interface RateLimits {
   /** Counts a call with an invalid key or signature, or one that revokes a key, per address. */
   countFailure(peer: Peer): MaybePromise<Problem | undefined>;
 
-  /** Counts a call with the key of an ended session, per address, at the rate of public keys. */
+  /** Counts a call by which an expired session ends itself, per address, at the rate of public keys. */
   countEndedSession(peer: Peer): MaybePromise<Problem | undefined>;
 }
 
