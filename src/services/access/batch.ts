@@ -24,18 +24,21 @@ type ToCheck<T> = (item: T) => CheckAccessRequest | Problem;
  * Makes a check for each item and returns the results in order. With `isLast`, makes
  * one after the other, and none after the first result for which it is true. The
  * result of an invalid check is its problem. Each item counts towards the rate limit
- * of the caller. If the limit allows fewer, throws. A canceled call stops.
+ * of the caller. If the limit allows fewer, throws; the field is that of the request
+ * which determines how many there are. A canceled call stops.
  */
 type RunBatch = <T>(
   call: AuthorizedCall,
+  field: string,
   items: readonly T[],
   toCheck: ToCheck<T>,
   isLast?: (result: CheckResult) => boolean,
 ) => Promise<CheckResult[]>;
 
 export function createRunBatch({ checks, rateLimits }: BatchOptions): RunBatch {
-  return async ({ caller, call }, items, toCheck, isLast) => {
-    throwIfRefused(await rateLimits.createCheckCounter(caller, call.peer)(items.length));
+  return async ({ caller, call }, field, items, toCheck, isLast) => {
+    const countChecks = rateLimits.createCheckCounter(caller, call.peer);
+    throwIfRefused(await countChecks(items.length, field));
     const pace = createPace(() => {
       if (call.cancellation.reason) {
         throw call.cancellation.reason;

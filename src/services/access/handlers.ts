@@ -57,7 +57,9 @@ export function createAccessHandlers({
     checkAccess: (request, context) => checks.evaluate(callerOf(context), request),
 
     async batchCheckAccess(request, context) {
-      return { results: await runBatch(callOf(context), request.checks, (check) => check) };
+      return {
+        results: await runBatch(callOf(context), "checks", request.checks, (check) => check),
+      };
     },
 
     streamCheckAccess(requests, context) {

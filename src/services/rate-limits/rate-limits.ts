@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import type { Call, Caller, DescribedLimit, Peer } from "../../auth/caller.js";
 import type { ReadAddressOf } from "../../auth/caller-address.js";
 import { isDefaultRate, type RateLimitSettings } from "../../config/limits.js";
-import { type Problem, rateLimited } from "../../errors.js";
+import { invalidRequest, type Problem, rateLimited } from "../../errors.js";
 import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
 import { createGenerationalCache } from "../../lib/cache.js";
 import { type Address, clientNetworkKey } from "../../lib/networks.js";
@@ -67,13 +67,15 @@ const quotaNames = {
 const describedShare = 0.5;
 const noHeaders: readonly string[] = [];
 
-/** Counts a group of checks, all or none. */
-type CountChecks = (checks: number) => MaybePromise<Problem | undefined>;
+/**
+ * Counts a group of checks, all or none. More than the burst could never pass, so a
+ * retry cannot help: they are refused as an error of the field that asks for them.
+ */
+type CountChecks = (checks: number, field?: string) => MaybePromise<Problem | undefined>;
 
 interface Limit extends DescribedLimit {
   count(name: string, count: number): MaybePromise<Problem | undefined>;
-  /** Refuses more checks than the burst allows, which could never succeed. */
-  refuseTooMany(name: string, checks: number): Problem | undefined;
+  readonly burst: number;
 }
 
 export function createRateLimits(options: RateLimitsOptions): RateLimits {
@@ -87,30 +89,29 @@ export function createRateLimits(options: RateLimitsOptions): RateLimits {
     if (!rate) {
       return undefined;
     }
-    const { count: fills, interval, burst } = rate;
+    const { burst } = rate;
     const isDefault = isDefaultRate(rate);
     const headers = createRateLimitHeaders(kind, rate);
     const ownBuckets = counts ? undefined : createBuckets(rate);
     const buckets =
       ownBuckets ?? createSharedBuckets(kind, rate, counts as RateCounts, storeStatus);
 
-    function refuse(detail: string, wait: number, headers: readonly string[]): Problem {
-      onRefusal?.(kind);
-      return rateLimited(detail, wait, clock(), headers);
-    }
-
     function refuseFor(wait: number, name: string, count: number): Problem {
-      const isEmpty = !ownBuckets && count === 1;
-      return refuse(
+      onRefusal?.(kind);
+      return rateLimited(
         `${detail} Retry in ${Math.ceil(wait / 1_000)} s.`,
         wait,
-        isEmpty ? headers.ofEmpty(wait) : headersOfRefusal(name),
+        clock(),
+        headersOfRefusal(wait, name, count),
       );
     }
 
     /** No process knows how many tokens are left in a shared bucket. */
-    function headersOfRefusal(name: string): readonly string[] {
-      return ownBuckets ? headers.ofTokens(ownBuckets.remaining(name)) : headers.policy;
+    function headersOfRefusal(wait: number, name: string, count: number): readonly string[] {
+      if (ownBuckets) {
+        return headers.ofTokens(ownBuckets.remaining(name));
+      }
+      return count === 1 ? headers.ofEmpty(wait) : headers.policy;
     }
 
     /** A separate function, because calls that are not refused must not pay for its closure. */
@@ -126,11 +127,7 @@ export function createRateLimits(options: RateLimitsOptions): RateLimits {
         return wait === 0 ? undefined : refuseIfEmpty(wait, name, count);
       },
 
-      refuseTooMany(name, checks) {
-        const tooMany = `A batch with this key may have at most ${burst} checks; this one has ${checks}. Split it.`;
-        const wait = Math.ceil((burst * interval) / fills);
-        return checks > burst ? refuse(tooMany, wait, headersOfRefusal(name)) : undefined;
-      },
+      burst,
 
       headersOf(name) {
         const tokens = ownBuckets?.remaining(name);
@@ -184,12 +181,14 @@ export function createRateLimits(options: RateLimitsOptions): RateLimits {
       }
       const name = bucketOf(caller, peer);
       let counted = 1;
-      return (checks) => {
+      return (checks, field = "checks") => {
+        if (checks > limit.burst) {
+          const message = `needs ${checks} checks, but the rate limit of this key allows at most ${limit.burst} per call: split the request`;
+          return invalidRequest({ field, message, code: "rate_limit.burst" });
+        }
         const more = checks - counted;
         counted = 0;
-        return (
-          limit.refuseTooMany(name, checks) ?? (more > 0 ? limit.count(name, more) : undefined)
-        );
+        return more > 0 ? limit.count(name, more) : undefined;
       };
     },
 

@@ -179,7 +179,7 @@ describe("a batch of checks", () => {
         permission,
       }),
     );
-    expect(await runBatch(call, items, (item) => item)).toHaveLength(12);
+    expect(await runBatch(call, "checks", items, (item) => item)).toHaveLength(12);
     // The first two may run before and after the input of one tick.
     expect(ticks.size).toBeGreaterThanOrEqual(11);
   });

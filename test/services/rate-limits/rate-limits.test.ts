@@ -220,7 +220,7 @@ describe("the RateLimit headers", () => {
     expect(refused.status).toBe(429);
     expect(readHeaders(refused)).toEqual([policy, '"private";r=3;t=3600']);
     const tooLarge = await checkBatch(11);
-    expect(tooLarge.status).toBe(429);
+    expect(tooLarge.status).toBe(400);
     expect(readHeaders(tooLarge)).toEqual([policy, '"private";r=2;t=3600']);
   });
 
@@ -346,16 +346,35 @@ describe("a batch of checks", () => {
     expect((await checkBatch(server, key, 6)).status).toBe(200);
   });
 
-  it("returns 429 with the maximum if it is larger than the burst", async () => {
+  it("returns 400 with the maximum if it is larger than the burst, which no retry can change", async () => {
     const { server, createPrivate } = await startWith("1/h:10");
     freezeTime();
     const { key } = await createPrivate();
-    const { detail } = expectProblem(await checkBatch(server, key, 11), 429, "rate_limited");
+    const response = await checkBatch(server, key, 11);
+    const { detail } = expectProblem(response, 400, "invalid_request");
     expect(detail).toBe(
-      "A batch with this key may have at most 10 checks; this one has 11. Split it.",
+      "checks: needs 11 checks, but the rate limit of this key allows at most 10 per call: split the request",
     );
+    expect(response.headers["retry-after"]).toBeUndefined();
     expect((await checkBatch(server, key, 9)).status).toBe(200);
     expect((await whoAmI(server, key)).status).toBe(429);
+  });
+
+  it("larger than the burst is refused by the field that asks for the checks", async () => {
+    const { server, createPrivate } = await startWith("1/h:2");
+    const { key } = await createPrivate();
+    const evaluation = {
+      subject: { type: "api_key", id: key },
+      resource: { type: "token", id: "1" },
+      action: { name: "read" },
+    };
+    const response = await send(server, "/access/v1/evaluations", {
+      method: "POST",
+      headers: { "svc-api-key": key, "content-type": "application/json" },
+      body: JSON.stringify({ evaluations: Array(3).fill(evaluation) }),
+    });
+    const { violations } = expectProblem(response, 400, "invalid_request");
+    expect(violations).toMatchObject([{ field: "evaluations", code: "rate_limit.burst" }]);
   });
 
   it("returns RESOURCE_EXHAUSTED over gRPC, with RetryInfo", async () => {
@@ -364,11 +383,12 @@ describe("a batch of checks", () => {
     const sessionManager = new Http2SessionManager(server.url);
     const transport = createGrpcTransport({ baseUrl: server.url, sessionManager });
     const access = createClient(AccessService, transport);
-    const checks = Array(4).fill({
+    const checks = Array(3).fill({
       principal: { case: "key", value: key },
       permission: "access:check",
     });
     const headers = { "svc-api-key": key };
+    await access.whoAmI({}, { headers });
     const refusal = await access.batchCheckAccess({ checks }, { headers }).catch(ConnectError.from);
     expect(refusal).toMatchObject({ code: Code.ResourceExhausted });
     expect((refusal as ConnectError).findDetails(RetryInfoSchema)).toHaveLength(1);

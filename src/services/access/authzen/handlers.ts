@@ -56,6 +56,7 @@ export function createAuthZenHandlers(
       const isLast = decidingResults.get(request.options?.evaluationsSemantic ?? "");
       const results = await runBatch(
         call,
+        "evaluations",
         request.evaluations,
         (evaluation) => completeCheck(evaluation, request),
         isLast,

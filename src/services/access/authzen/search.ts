@@ -74,7 +74,7 @@ export function createSubjectSearch({ store, runBatch, createSealer }: SubjectSe
       const id = idOf(application);
       return id === undefined ? [] : [{ application, id }];
     });
-    const results = await runBatch(call, found, ({ application }) => ({
+    const results = await runBatch(call, "page.limit", found, ({ application }) => ({
       ...check,
       principal: { case: "applicationId" as const, value: application.id },
     }));
@@ -140,7 +140,10 @@ export function createActionSearch({ subjects, runBatch }: ActionSearchOptions) 
     const { owner } = await subjects.find(call.caller, check);
     const held = owner ? heldPermissions(grantsOf(owner)) : [];
     const candidates = held.filter((permission) => permission.startsWith(`${type}:`));
-    const results = await runBatch(call, candidates, (permission) => ({ ...check, permission }));
+    const results = await runBatch(call, "subject", candidates, (permission) => ({
+      ...check,
+      permission,
+    }));
     return {
       results: candidates
         .filter((_, index) => results[index]?.allowed)
