@@ -12,9 +12,9 @@ import {
 import { type Timestamp, TimestampSchema, timestampMs } from "@bufbuild/protobuf/wkt";
 import { ApplicationSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { findOverlong } from "../../contract/fields.js";
-import { invalidRequest } from "../../errors.js";
+import { invalidRequest, Problem } from "../../errors.js";
 import { memoize } from "../../lib/cache.js";
-import { parseJson, scanJson } from "../../validation/json.js";
+import { parseJson } from "../../validation/json.js";
 import { createJsonDiagnosis, type JsonDiagnosis } from "./json-reader.js";
 import { createJsonWriter, createTimestampAppender, type JsonWriteStyle } from "./json-writer.js";
 import { isSupported } from "./message-fields.js";
@@ -93,7 +93,6 @@ export function createJsonOptions(services: readonly DescService[], jsonDepth: n
     jsonDepth,
     // A misspelled name must not count as an absent field.
     ignoreUnknownFields: false,
-    textDecoder: createTextDecoder(jsonDepth),
     // As over REST: `false` is written, not omitted.
     alwaysEmitImplicit: true,
     // The types that may occur in an Any.
@@ -101,14 +100,23 @@ export function createJsonOptions(services: readonly DescService[], jsonDepth: n
   };
 }
 
-/** Creates a decoder that checks JSON before it is parsed. */
-function createTextDecoder(jsonDepth: number) {
-  // Without `fatal`, invalid UTF-8 would be replaced.
-  const utf8 = new TextDecoder("utf-8", { fatal: true });
-  return {
+/** The options for the library to refuse the same JSON as the decoder of a message. */
+export function createLibraryJsonOptions(schema: DescMessage, jsonOptions: JsonOptions) {
+  const check = createConnectJsonDecoder(schema, jsonOptions);
+  const utf8 = new TextDecoder();
+  const textDecoder = {
     decode(bytes: Uint8Array): string {
-      scanJson(bytes, jsonDepth);
+      try {
+        check(bytes);
+      } catch (error) {
+        // The library does not pass errors on but sends them, with their details.
+        if (error instanceof Problem) {
+          error.attachDetails("");
+        }
+        throw error;
+      }
       return utf8.decode(bytes);
     },
   };
+  return { ...jsonOptions, textDecoder };
 }

@@ -44,7 +44,7 @@ export function unaryHandler(
 }
 
 /** Returns the handler of a method, or one that fails with `unimplemented`. */
-function handlerOf({ handlers }: Implementation, { localName, name }: DescMethod) {
+export function handlerOf({ handlers }: Implementation, { localName, name }: DescMethod) {
   return (
     handlers[localName] ??
     (() => {

@@ -3,6 +3,7 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { base64Decode } from "@bufbuild/protobuf/wire";
 import { describe, expect, it } from "@jest/globals";
 import { BadRequestSchema, ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
+import { AccessService } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { useBadInputTarget } from "../../support/api/bad-input.js";
 import { rpcPath } from "../../support/api/rpc-path.js";
@@ -145,6 +146,55 @@ describe("the violations of a JSON message over Connect", () => {
         }),
       ),
     );
+  });
+
+  it("are the same in a compressed message, over GET and in a stream", async () => {
+    const duplicate = '{"id":"a","id":"b"}';
+    const typo = '{"idd":"a"}';
+    const key = { "svc-api-key": target.root.key };
+    const path = rpcPath(ApplicationService.method.getApplication);
+    const ways = {
+      plain: async (body: string) => detailsOf(await call("application/json", body, {}, path)),
+      compressed: async (body: string) =>
+        detailsOf(
+          await call("application/json", gzipSync(body), { "content-encoding": "gzip" }, path),
+        ),
+      get: async (body: string) => {
+        const query = `connect=v1&encoding=json&message=${encodeURIComponent(body)}`;
+        return detailsOf(await send(target, `${path}?${query}`, { headers: key }));
+      },
+    };
+    for (const body of [duplicate, typo, "{", '{"id":5}', '{"a":1,"b":1,"c":1}']) {
+      const [, { fieldViolations: expected }] = await ways.plain(body);
+      for (const read of [ways.compressed, ways.get]) {
+        const [info, bad] = await read(body);
+        expect(info).toMatchObject({ reason: "INVALID_REQUEST" });
+        expect(bad.fieldViolations).toEqual(expected);
+      }
+    }
+    const stream = await call(
+      "application/connect+json",
+      envelope('{"lastChangeIdd":"a"}'),
+      {},
+      rpcPath(AccessService.method.watchCredentials),
+    );
+    const { error } = JSON.parse(stream.body.slice(stream.body.indexOf("{")));
+    const [, { fieldViolations }] = detailsOf({ ...stream, body: JSON.stringify(error) });
+    expect(fieldViolations).toMatchObject([{ field: "lastChangeIdd", reason: "unknown_field" }]);
+  });
+
+  it("are listed up to the limit in a compressed message too", async () => {
+    const body = JSON.stringify(Object.fromEntries([..."abcdefghijkl"].map((name) => [name, 1])));
+    const compressed = { "content-encoding": "gzip" };
+    const message = expectError(
+      await call("application/json", gzipSync(body), compressed),
+      400,
+      "invalid_argument",
+    );
+    expect(message).toBe(
+      expectError(await call("application/json", body), 400, "invalid_argument"),
+    );
+    expect(message).toMatch(/; and more$/);
   });
 
   it("are malformed if a binary message cannot be read", async () => {

@@ -8,7 +8,7 @@ import {
 import type { RedactKeys } from "../../../auth/keys.js";
 import { invalidRequest, methodNotAllowed } from "../../../errors.js";
 import type { Pipeline } from "../../../middleware/pipeline.js";
-import type { JsonOptions } from "../../codec/connect-json.js";
+import { createLibraryJsonOptions, type JsonOptions } from "../../codec/connect-json.js";
 import {
   type Exchange,
   type Handled,
@@ -17,7 +17,12 @@ import {
 } from "../../http/exchange.js";
 import { isGrpcType } from "../../http/headers.js";
 import { Http2Exchange } from "../../http/http2-exchange.js";
-import { type Implementation, type RpcOptions, unauthenticatedBodyLimit } from "../methods.js";
+import {
+  handlerOf,
+  type Implementation,
+  type RpcOptions,
+  unauthenticatedBodyLimit,
+} from "../methods.js";
 import { encodeMessage, grpcMessage } from "../protocols/grpc.js";
 import { parseTimeout } from "../protocols/protocol.js";
 import { createLibraryMethod, interceptLibrary, type LibraryMethod } from "./method.js";
@@ -57,12 +62,15 @@ function createMethods(
     bodyLimitOf: (method: DescMethod) => number,
     router: ConnectRouterOptions,
   ): [string, LibraryMethod][] {
-    const mounted = createConnectRouter({ ...router, jsonOptions, binaryOptions });
-    for (const { service, handlers } of implementations) {
-      mounted.service(service, handlers, {
-        interceptors: [interceptLibrary],
-        readMaxBytes: Math.max(...service.methods.map(bodyLimitOf)),
-      });
+    const mounted = createConnectRouter({ ...router, binaryOptions });
+    for (const implementation of implementations) {
+      for (const method of implementation.service.methods) {
+        mounted.rpc(method, handlerOf(implementation, method) as never, {
+          interceptors: [interceptLibrary],
+          jsonOptions: createLibraryJsonOptions(method.input, jsonOptions),
+          readMaxBytes: bodyLimitOf(method),
+        });
+      }
     }
     const { writeTimeoutMs } = options;
     return mounted.handlers.map((handler) => [

@@ -36,6 +36,7 @@ import { ServerCall } from "../call.js";
 import { withGrpcMessageEncoding } from "../protocols/grpc.js";
 import { envelopeSize, startTimeout, toDecodeProblem } from "../protocols/protocol.js";
 import { protocolByType } from "../unary.js";
+import { decompressOwn } from "./request-body.js";
 import { discardBodyAfterResponse, sendBuffered, sendStream } from "./response-body.js";
 
 type LibraryRequest = UnaryRequest | StreamRequest;
@@ -307,7 +308,8 @@ async function readError({
     return (trailer && findTrailerError(trailer)) ?? unknown;
   }
   try {
-    const bytes = await readAllBytes(body, Number.MAX_SAFE_INTEGER);
+    const sent = await readAllBytes(body, Number.MAX_SAFE_INTEGER);
+    const bytes = decompressOwn(sent, header?.get("content-encoding") ?? "");
     return header?.get("content-type")?.startsWith("application/grpc-web")
       ? (findTrailerError(trailerParse(bytes.subarray(envelopeSize))) ?? unknown)
       : errorFromJsonBytes(bytes, undefined, unknown);

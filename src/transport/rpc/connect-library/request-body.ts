@@ -182,6 +182,11 @@ export function limitDecompression(compressions: readonly Compression[]): Compre
   }));
 }
 
+/** Decompresses what the library compressed. */
+export function decompressOwn(bytes: Uint8Array, encoding: string): Uint8Array {
+  return decompressSync[encoding]?.(bytes) ?? bytes;
+}
+
 /** Decompresses a message if it is small before and after. Throws if it is corrupt. */
 function decompressSmall(
   name: string,

@@ -3,6 +3,7 @@ import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { parseTimeout as parseConnectTimeout } from "@connectrpc/connect/protocol-connect";
 import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-grpc";
+import { type BadRequest, BadRequestSchema } from "../../../../gen/google/rpc/error_details_pb.js";
 import type { ProtocolName } from "../../../auth/caller.js";
 import {
   bodyTooLarge,
@@ -117,6 +118,10 @@ export function toDecodeProblem(reason: unknown, bodyLimit: number): Problem {
   if (reason instanceof Problem) {
     return reason;
   }
+  const [invalid] = reason instanceof ConnectError ? reason.findDetails(BadRequestSchema) : [];
+  if (invalid) {
+    return invalidMessage((reason as ConnectError).rawMessage, invalid);
+  }
   const code = reason instanceof ConnectError ? reason.code : undefined;
   switch (code) {
     case Code.ResourceExhausted:
@@ -129,6 +134,16 @@ export function toDecodeProblem(reason: unknown, bodyLimit: number): Problem {
     default:
       return unreadable(reasonOf(reason));
   }
+}
+
+/** The problem of a message that could be read in part. */
+function invalidMessage(detail: string, { fieldViolations }: BadRequest): Problem {
+  const violations = fieldViolations.map(({ field, description: message, reason: code }) => ({
+    field,
+    message,
+    code,
+  }));
+  return new Problem("invalid_request", detail, { violations });
 }
 
 /** The message of the library, unless it is generic. */
