@@ -110,32 +110,49 @@ function stringsIn(value: unknown): number {
   return count;
 }
 
-/** Strings, names and brackets of valid JSON. */
-const token = /"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?|[{}[\]]/g;
+/** Strings, names, brackets and commas of valid JSON. */
+const token = /"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?|[{}[\],]/g;
+
+/** An open object with the names so far, or an open array. */
+interface Container {
+  readonly names?: Set<string>;
+  /** The name or index of the current item. */
+  at: string | number;
+}
 
 function refuseDuplicateName(text: string): void {
-  const open: (Set<string> | undefined)[] = [];
+  const open: Container[] = [];
   for (const [part, colon] of text.matchAll(token)) {
-    if (part === "{" || part === "[") {
-      open.push(part === "{" ? new Set() : undefined);
+    const container = open.at(-1);
+    if (part === "{") {
+      open.push({ names: new Set(), at: "" });
+    } else if (part === "[") {
+      open.push({ at: 0 });
     } else if (part === "}" || part === "]") {
       open.pop();
-    } else if (colon !== undefined) {
-      checkName(open.at(-1), part.slice(0, -colon.length));
+    } else if (part === "," && typeof container?.at === "number") {
+      container.at++;
+    } else if (container && colon !== undefined) {
+      container.at = parseName(part.slice(0, -colon.length));
+      if (container.names?.has(container.at)) {
+        throw duplicated(open);
+      }
+      container.names?.add(container.at);
     }
   }
 }
 
-function checkName(names: Set<string> | undefined, literal: string): void {
-  const name: string = literal.includes("\\") ? JSON.parse(literal) : literal.slice(1, -1);
-  if (names?.has(name)) {
-    throw invalidRequest({
-      field: name,
-      message: "is duplicated: send it once",
-      code: "duplicate",
-    });
-  }
-  names?.add(name);
+function parseName(literal: string): string {
+  return literal.includes("\\") ? JSON.parse(literal) : literal.slice(1, -1);
+}
+
+function duplicated(open: readonly Container[]): Error {
+  const path = open.map(({ at }) => (typeof at === "number" ? `[${at}]` : `.${at}`)).join("");
+  return invalidRequest({
+    field: path.replace(/^\./, ""),
+    message: "is duplicated: send it once",
+    code: "duplicate",
+  });
 }
 
 function invalid(message: string): Error {

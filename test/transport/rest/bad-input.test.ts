@@ -189,7 +189,11 @@ describe("an invalid JSON body", () => {
       good.replace("{", '{"n\\u0061me":"b",'),
       /name: is duplicated/,
     ],
-    ["a nested duplicate name", '{"rules":[{"priority":1,"priority":2}]}', /is duplicated/],
+    [
+      "a nested duplicate name",
+      '{"rules":[{"priority":1,"priority":2}]}',
+      /rules\[0\]\.priority: is duplicated/,
+    ],
     ["33 levels of nesting", nested(33), /nested deeper/],
     ["100000 levels of nesting", nested(100_000), /nested deeper/],
     ["a megabyte of brackets", "[".repeat(1024 * 1024), /not valid JSON|nested deeper/],

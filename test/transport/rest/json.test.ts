@@ -72,7 +72,7 @@ describe("parsing a body", () => {
 
   it("refuses a duplicate name, even with escapes", () => {
     expect(violationsOf(() => parse('{"name":1,"name":2}'))).toHaveProperty("name");
-    expect(violationsOf(() => parse('{"a":{"b":1,"\\u0062" : 2}}'))).toHaveProperty("b");
+    expect(violationsOf(() => parse('{"a":{"b":1,"\\u0062" : 2}}'))).toHaveProperty(["a.b"]);
   });
 
   it("refuses duplicate names and nothing else", () => {
@@ -207,8 +207,14 @@ describe("decoding a request", () => {
 
   it("refuses duplicate keys of a map", () => {
     expect(violationsOf(() => parse('{"metadata":{"a":"1","\\u0061":"2"}}'))).toEqual({
-      a: "is duplicated: send it once",
+      "metadata.a": "is duplicated: send it once",
     });
+  });
+
+  it("names the path of a duplicate name", () => {
+    const text = '{"a":[1,"]",[2,{"b":{},"c":[3,4]}],{"d":"{","e":{"f":5,"f":6}}]}';
+    expect(Object.keys(violationsOf(() => parse(text)))).toEqual(["a[3].e.f"]);
+    expect(Object.keys(violationsOf(() => parse('[[],[0,{"a":1,"a":1}]]')))).toEqual(["[1][1].a"]);
   });
 
   it("stops at the first ten violations", () => {
