@@ -16,7 +16,7 @@ import { yieldToEventLoop } from "../lib/event-loop.js";
 import { compileCheck, compileItemCheck } from "./compiled/checks.js";
 import type { Test } from "./compiled/expressions.js";
 import { findUpdateViolations, maskRule } from "./update-mask.js";
-import { findFieldViolations, findViolations, toFieldViolation } from "./violations.js";
+import { findFieldViolations, findViolations, toFieldViolation, valueAt } from "./violations.js";
 
 const never: Test = () => false;
 
@@ -131,7 +131,8 @@ async function findInParts(
     for (const { field, message, ruleId, forKey } of findViolations(schema, part.message)) {
       const path = part.pathOf(field);
       if (path && ruleId !== maskRule) {
-        found.push(toFieldViolation({ field: path, message, ruleId, forKey }));
+        const value = valueAt(part.message, field);
+        found.push(toFieldViolation({ field: path, message, ruleId, forKey }, value));
       }
     }
     if (found.length > maxViolations) {

@@ -6,17 +6,20 @@ import type { FieldRules } from "../../gen/buf/validate/validate_pb.js";
 import { allowedValues, choicesIn } from "../contract/fields.js";
 import type { FieldViolation } from "../contract/problems.js";
 import { formatDuration } from "../lib/duration-text.js";
+import { nearestOf } from "../lib/nearest.js";
 
 export type ReportedViolation = Pick<Violation, "field" | "message" | "ruleId" | "forKey">;
 export type RulesOf = (field: DescField) => FieldRules;
 
 /**
  * Replaces protovalidate's own messages by plain ones. The messages of our own
- * rules are in the protos and stay.
+ * rules are in the protos and stay. A text that is none of the allowed ones gets
+ * the suggestion of a similar one.
  */
 export function describeViolation(
   { field, message, ruleId, forKey }: ReportedViolation,
   rulesOf: RulesOf,
+  value?: unknown,
 ): FieldViolation {
   const oneof = field.at(-1);
   if (oneof?.kind === "oneof" && ruleId === "required") {
@@ -24,12 +27,23 @@ export function describeViolation(
     return { field: pathToString(field.slice(0, -1)) || "request", message, code: ruleId };
   }
   const rules = rulesAt(field, forKey, rulesOf);
-  const text = (rules && messageFor(ruleId, rules)) ?? message;
+  const code = (rules && rangeRule(ruleId, rules)) ?? ruleId;
+  const text = (rules && messageFor(code, rules, value)) ?? message;
   return {
     field: pathToString(field) || "request",
     message: forKey ? `key ${text}` : text,
-    code: ruleId,
+    code,
   };
+}
+
+/** The id of the rule that a required number breaks: in proto3 an absent one is 0, which is out of its range. */
+function rangeRule(ruleId: string, { type }: FieldRules): string | undefined {
+  if (ruleId !== "required" || type.case !== "int32") {
+    return undefined;
+  }
+  const { greaterThan, lessThan } = type.value;
+  const bounds = [greaterThan.case, lessThan.case].filter((bound) => bound !== undefined);
+  return bounds.length > 0 ? `int32.${bounds.join("_")}` : undefined;
 }
 
 /** The rules of the field at the end of a path, of the items of a list, or of the keys or values of a map. */
@@ -49,13 +63,13 @@ function rulesAt(path: Path, forKey: boolean, rulesOf: RulesOf): FieldRules | un
 }
 
 /** Describes what the field must be. Returns `undefined` if the rule has its own message. */
-function messageFor(ruleId: string, { type }: FieldRules): string | undefined {
+function messageFor(ruleId: string, { type }: FieldRules, value: unknown): string | undefined {
   if (ruleId === "required") {
     return describeRequired(type);
   }
   switch (type.case) {
     case "string":
-      return describeString(ruleId, type.value);
+      return describeString(ruleId, type.value, value);
     case "int32":
       return ruleId.startsWith("int32.") ? describeRange(type.value, String) : undefined;
     case "duration":
@@ -73,21 +87,22 @@ function messageFor(ruleId: string, { type }: FieldRules): string | undefined {
   }
 }
 
-/** In proto3 an unset number is 0 and an unset string is empty, so both break the same rule. */
+/** In proto3 an unset string is empty, so both break the same rule. */
 function describeRequired(type: FieldRules["type"]): string {
-  if (type.case === "int32") {
-    return describeRange(type.value, String) ?? "is required";
-  }
   return type.case === "string" && type.value.in.length > 0
     ? describeChoices(type.value.in)
     : "is required";
 }
 
-function describeString(ruleId: string, rules: TypeRules<"string">): string | undefined {
+function describeString(
+  ruleId: string,
+  rules: TypeRules<"string">,
+  value: unknown,
+): string | undefined {
   switch (ruleId) {
     case "string.in":
     case "string.event_kind":
-      return describeChoices(allowedValues(rules));
+      return describeChoices(allowedValues(rules), value);
     case "string.min_len":
       return rules.minLen === 1n ? "must not be empty" : undefined;
     default:
@@ -119,8 +134,11 @@ function describeMap(ruleId: string, rules: TypeRules<"map">): string | undefine
   }
 }
 
-function describeChoices(choices: readonly string[]): string {
-  return `must be one of ${choices.join(", ")}`;
+/** The suggestion comes first, because a long list is truncated. */
+function describeChoices(choices: readonly string[], value?: unknown): string {
+  const list = `must be one of ${choices.join(", ")}`;
+  const similar = typeof value === "string" ? nearestOf(value, choices) : undefined;
+  return similar === undefined ? list : `did you mean ${similar}? It ${list}`;
 }
 
 function describeRange<Value>(

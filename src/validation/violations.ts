@@ -1,4 +1,5 @@
-import { type DescMessage, getOption, type MessageShape } from "@bufbuild/protobuf";
+import { type DescMessage, getOption, type Message, type MessageShape } from "@bufbuild/protobuf";
+import type { Path } from "@bufbuild/protobuf/reflect";
 import { createValidator, type Validator, type Violation } from "@bufbuild/protovalidate";
 import { field as fieldRules } from "../../gen/buf/validate/validate_pb.js";
 import { findOverlong, validationRules } from "../contract/fields.js";
@@ -27,7 +28,7 @@ export function findFieldViolations<Desc extends DescMessage>(
   return [
     ...findViolations(schema, message)
       .filter(({ ruleId }) => ruleId !== ignoredRule && ruleId !== maskRule)
-      .map(toFieldViolation),
+      .map((violation) => toFieldViolation(violation, valueAt(message, violation.field))),
     ...findUpdateViolations(schema, message),
   ];
 }
@@ -45,8 +46,23 @@ export function findViolations<Desc extends DescMessage>(
   return result.violations ?? [];
 }
 
-export function toFieldViolation(violation: ReportedViolation): FieldViolation {
-  return describeViolation(violation, (field) => getOption(field, fieldRules));
+export function toFieldViolation(violation: ReportedViolation, value: unknown): FieldViolation {
+  return describeViolation(violation, (field) => getOption(field, fieldRules), value);
+}
+
+/** The value at a path of fields and list items. */
+export function valueAt(message: Message, path: Path): unknown {
+  let value: unknown = message;
+  for (const part of path) {
+    if (part.kind === "list_sub") {
+      value = (value as readonly unknown[])[part.index];
+    } else if (part.kind === "field" && part.oneof === undefined) {
+      value = (value as Readonly<Record<string, unknown>>)[part.localName];
+    } else {
+      return undefined;
+    }
+  }
+  return value;
 }
 
 /** Returns the grants that an application of this type cannot have. Runs in browsers too. */

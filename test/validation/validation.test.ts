@@ -92,6 +92,16 @@ describe("a validation message", () => {
     ["name", "must be at most 200 characters", { name: "x".repeat(201) }],
     ["type", "must be one of private, public, management", { type: "" }],
     ["type", "must be one of private, public, management", { type: "none" }],
+    [
+      "type",
+      "did you mean private? It must be one of private, public, management",
+      { type: "Privat" },
+    ],
+    [
+      "rules[0].transform",
+      "did you mean reveal? It must be one of redact, mask, reveal",
+      { rules: [{ ...rule, transform: "revael" }] },
+    ],
     ["permissions", "must not contain duplicates", { permissions: ["a:b", "a:b"] }],
     ["session_quota", "must be between 1 and 1000000", { sessionQuota: 0 }],
     ["description", "must be at most 500 characters", { description: "é".repeat(501) }],
