@@ -745,17 +745,17 @@ export const openapi = {
                   "type": "/docs/errors/invalid_request",
                   "title": "Invalid request",
                   "status": 400,
-                  "detail": "id[0]: must be a valid UUID",
+                  "detail": "id: must be a valid UUID",
                   "code": "invalid_request",
                   "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
                   "errors": {
-                    "id[0]": [
+                    "id": [
                       "must be a valid UUID"
                     ]
                   },
                   "violations": [
                     {
-                      "field": "id[0]",
+                      "field": "id",
                       "message": "must be a valid UUID",
                       "code": "string.uuid"
                     }

@@ -189,7 +189,8 @@ export function createOperations({ contract, schemas, problems, headerFields }: 
       "store_unavailable",
       "deadline_exceeded",
     ];
-    const violations = createViolations(method.input, example, validate) ?? [unknownParameter];
+    const invalid = createViolations(method.input, example, validate) ?? [unknownParameter];
+    const violations = hasBody ? invalid : invalid.map(nameParameter);
     const { permission, callers } = contract.access(method);
     const missing = permission && callers.length === 0 ? [permission] : undefined;
     const own: Record<string, Occurrence> = {
@@ -256,6 +257,11 @@ const unknownParameter: FieldViolation = {
   message: "is not a parameter of this path",
   code: "unknown_parameter",
 };
+
+/** Names a parameter that is sent once without the index of its list. */
+function nameParameter(violation: FieldViolation): FieldViolation {
+  return { ...violation, field: violation.field.replace(/\[0\]$/, "") };
+}
 
 function formatDetail(violations: readonly FieldViolation[]): string {
   return violations.map(({ field, message }) => `${field}: ${message}`).join("; ");

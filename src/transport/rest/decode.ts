@@ -18,6 +18,7 @@ import {
 } from "../../contract/update-mask.js";
 import { invalidRequest } from "../../errors.js";
 import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
+import { throwViolations } from "../../validation/validate.js";
 import {
   addUnknown,
   addViolation,
@@ -41,8 +42,8 @@ interface DecoderOptions extends Pick<JsonReaderOptions, "ignoresUnknown" | "isP
   /** Whether a query parameter without a value is an empty text instead of absent. */
   readonly keepsEmpty?: boolean;
   /**
-   * Finds the rules that a message breaks. Called with what could be read of an invalid request, so that
-   * the caller learns of all violations at once. By default, only those of the JSON are reported.
+   * Finds the rules that a message breaks. Called with what could be read of an invalid request, so that the caller
+   * learns of all violations at once, and with lists in a query. By default, only those of the JSON are reported.
    */
   readonly findRuleViolations?: (message: Message) => MaybePromise<readonly FieldViolation[]>;
 }
@@ -75,16 +76,23 @@ export function createDecoder(
   const readBody = fieldsReader(hasBody ? [...otherFields, ...repeatedFields] : [], options);
   const readOthers = fieldsReader(hasBody ? boundFields : [...boundFields, ...otherFields], {});
   const queryFields = hasBody ? [] : otherFields;
+  const listFields = queryFields.filter(({ fieldKind }) => fieldKind === "list");
   const toJson = (query: URLSearchParams, violations: Violation[]) =>
     queryToJson(queryFields, valuesByName(query, options.keepsEmpty ?? false), violations);
   const writeMask = mask && createMaskWriter(mask, options);
   const { findRuleViolations = () => [] } = options;
 
-  /** Throws the violations, and those of rules that they do not explain. */
-  function refuse(message: Message, violations: readonly Violation[]): MaybePromise<never> {
+  /** Throws if there are violations, with those of rules that they do not explain. */
+  function check(
+    message: Message,
+    violations: readonly Violation[],
+    query: URLSearchParams,
+  ): MaybePromise<Message> {
     return mapMaybePromise(findRuleViolations(message), (broken) => {
       const others = broken.filter(({ field }) => !explains(violations, field));
-      throw invalidRequest([...violations, ...others]);
+      const named = hasBody ? others : others.map((other) => nameParameter(other, query));
+      throwViolations([...violations, ...named]);
+      return message;
     });
   }
 
@@ -104,7 +112,9 @@ export function createDecoder(
         throw invalidRequest(violations);
       }
       writeMask?.(message as unknown as Fields, body as Fields);
-      return violations.length > 0 ? refuse(message, violations) : message;
+      // The rules alone would name an item of a list instead of the parameter.
+      const isChecked = violations.length > 0 || listFields.some(({ name }) => query.has(name));
+      return isChecked ? check(message, violations, query) : message;
     },
   };
 }
@@ -133,6 +143,14 @@ function explains(violations: readonly Violation[], field: string): boolean {
   return violations.some(({ field: unread, meant = unread }) =>
     [unread, meant].some((path) => isWithin(path, field) || isWithin(field, path)),
   );
+}
+
+/** Names a parameter that is sent once, which is the only item of a list, without an index. */
+function nameParameter(violation: FieldViolation, query: URLSearchParams): FieldViolation {
+  const field = violation.field.replace(/^(\w+)\[0\]/, (item, name: string) =>
+    query.getAll(name).length === 1 ? name : item,
+  );
+  return { ...violation, field };
 }
 
 /** Whether a field path is another one or a part of it. Rules of the whole request have the path `request`. */

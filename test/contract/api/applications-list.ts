@@ -112,7 +112,7 @@ export function describeListApplications(subject: ApiSubject): void {
       ["page 0", "page", { page: 0 }],
       ["size 0", "size", { size: 0 }],
       ["size 101", "size", { size: 101 }],
-      ["an id that is not a UUID", "id[0]", { id: ["42"] }],
+      ["an id that is not a UUID", "id[1]", { id: [newId(0), "42"] }],
       ["an invented cursor", "start", { start: "abc" }],
       ["a page and a cursor", "request", { page: 1, start: "abc" }],
     ])("refuses %s", async (_case, field, request) => {

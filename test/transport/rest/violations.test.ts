@@ -71,6 +71,20 @@ describe("the violations of a body", () => {
     expect((await refusalOf("/applications", [])).codes).toEqual(["request type.object"]);
   });
 
+  it("say that a priority of 0 is out of range", async () => {
+    const rule = { transform: "mask", container: "/", permissions: ["token:read"] };
+    const application = { name: "shop", type: "private" };
+    for (const priority of [0, -1, null]) {
+      const { violations } = await refusalOf("/applications", {
+        ...application,
+        rules: [{ ...rule, priority }],
+      });
+      expect(violations).toEqual([
+        { field: "rules[0].priority", code: "int32.gte", message: "must be at least 1" },
+      ]);
+    }
+  });
+
   it("are at most ten, and repeat only the start of long names", async () => {
     const names = Array.from({ length: 4_000 }, (_, index) => `${"n".repeat(150)}${index}`);
     const body = Object.fromEntries([...names, "x".repeat(100_000)].map((name) => [name, 1]));
@@ -90,4 +104,17 @@ it("the violations of a query are those of its parameters and of the rules", asy
     ["page", "int32.gte", expect.stringMatching(/at least 1/)],
     ["order", "string.in", expect.stringMatching(/^must be one of/)],
   ]);
+});
+
+it("the violations of a parameter that may be repeated have an index if it is", async () => {
+  const { violations } = await refusalOf("/events?kind=session.revoked");
+  expect(violations).toEqual([
+    {
+      field: "kind",
+      code: "string.event_kind",
+      message: expect.stringMatching(/^did you mean session\.deleted\? It must be one of /),
+    },
+  ]);
+  const { codes } = await refusalOf("/events?kind=access.denied&kind=shop&siez=5");
+  expect(codes).toEqual(["siez unknown_parameter", "kind[1] string.event_kind"]);
 });
