@@ -34,15 +34,19 @@ interface DeniedSubject extends Named {
   readonly authorizer?: (Named["application"] & { readonly disabled: boolean }) | undefined;
 }
 
+/** A request for the subject, or for one that is not stored yet. */
+type ExplainedRequest = Omit<CheckAccessRequest, "principal" | "$typeName"> &
+  Partial<Pick<CheckAccessRequest, "principal">>;
+
 /** Explains a denial to people: the reason, and how to allow the request. */
 export function explainDenial(
   { reason, limitedBy }: DenialInput,
   subject: DeniedSubject | undefined,
-  request: Omit<CheckAccessRequest, "principal" | "$typeName">,
+  request: ExplainedRequest,
 ): string {
   const { permission, token, origin, address } = request;
   if (!subject && reason === "unknown_subject") {
-    return "The tenant has no application or session with this id: it may have expired or been deleted.";
+    return `The tenant has no ${describeUnknown(request)}: it may have expired or been deleted.`;
   }
   if (!subject) {
     return (
@@ -223,3 +227,14 @@ const comparisons: ReadonlyMap<string, readonly [holds: string, fails: string]> 
   ["equals", ["is", "is not"]],
   ["starts_with", ["starts with", "does not start with"]],
 ]);
+
+function describeUnknown({ principal }: ExplainedRequest): string {
+  switch (principal?.case) {
+    case "externalId":
+      return "application with this external id";
+    case "sessionId":
+      return "session with this id";
+    default:
+      return "application with this id";
+  }
+}

@@ -76,6 +76,24 @@ export function describeCheckSubjects(subject: ApiSubject): void {
       }
     });
 
+    it("explains which kind of id is unknown", async () => {
+      const tenant = await createTenant();
+      const details = [];
+      for (const by of [
+        { applicationId: newId(0) },
+        { sessionId: newId(0) },
+        { externalId: "nobody" },
+      ]) {
+        const { detail } = await check(tenant, { ...by, permission });
+        details.push(/has no (.*):/.exec(detail ?? "")?.[1]);
+      }
+      expect(details).toEqual([
+        "application with this id",
+        "session with this id",
+        "application with this external id",
+      ]);
+    });
+
     it("reports disabled and expired subjects like their keys", async () => {
       const tenant = await createTenant();
       const { clock } = server();
