@@ -66,7 +66,7 @@ export function createAuthorizer<Request>(
   /** The key, or why there is none. */
   function readKey({ key, authorization }: Received): string | Refusal {
     if (hasSeveral(key)) {
-      return unauthenticated({ keyHeader, isRepeated: true });
+      return unauthenticated({ keyHeader, bearer, isRepeated: true });
     }
     const headers = new Map([
       ["key", singleText(key)],
@@ -79,7 +79,7 @@ export function createAuthorizer<Request>(
     const hasUnreadAuthorization = !bearer && singleText(authorization) !== undefined;
     const isRepeated = hasSeveral(presented);
     return presented === "" || isRepeated
-      ? unauthenticated({ keyHeader, key: presented, isRepeated, hasUnreadAuthorization })
+      ? unauthenticated({ keyHeader, bearer, key: presented, isRepeated, hasUnreadAuthorization })
       : presented;
   }
 
@@ -97,7 +97,9 @@ export function createAuthorizer<Request>(
         address: address ? address(request) : received.address,
       };
       const decision = await guard.check(key, required, token?.(request), context);
-      return decision.allowed ? { decision } : { refusal: toRefusal(decision, { keyHeader, key }) };
+      return decision.allowed
+        ? { decision }
+        : { refusal: toRefusal(decision, { keyHeader, bearer, key }) };
     },
   };
 }

@@ -10,8 +10,10 @@ export interface RefusedCredentials {
   readonly isRepeated?: boolean;
   /** Whether an `Authorization` header was sent to a call that does not read it. */
   readonly hasUnreadAuthorization?: boolean;
-  /** Whether the key may be in `Authorization`, too. */
-  readonly acceptsAuthorization?: boolean;
+  /** Whether `Authorization: Bearer` may carry the key, too. */
+  readonly bearer?: boolean;
+  /** Whether the key may be the password of `Authorization: Basic`, too. */
+  readonly basic?: boolean;
 }
 
 /**
@@ -19,12 +21,16 @@ export interface RefusedCredentials {
  * on the form of the key: all keys of the right form get the same one.
  */
 export function invalidKeyResponse(refused: RefusedCredentials) {
-  const { keyHeader, acceptsAuthorization = false } = refused;
-  const others = acceptsAuthorization ? ', Bearer realm="latchkey", Basic realm="latchkey"' : "";
-  const places = `the ${keyHeader} header${acceptsAuthorization ? " or in Authorization" : ""}`;
+  const { keyHeader, bearer = false, basic = false } = refused;
+  const schemes = [...(bearer ? ["Bearer"] : []), ...(basic ? ["Basic"] : [])];
+  const places = [`the ${keyHeader} header`, ...schemes.map((name) => `Authorization: ${name}`)];
+  const challenges = [
+    `ApiKey realm="latchkey", header="${keyHeader}"`,
+    ...schemes.map((name) => `${name} realm="latchkey"`),
+  ];
   return {
-    detail: `${describe(refused)} Send the key of an application or session in ${places}.`,
-    headers: { "www-authenticate": `ApiKey realm="latchkey", header="${keyHeader}"${others}` },
+    detail: `${describe(refused)} Send the key of an application or session in ${places.join(" or ")}.`,
+    headers: { "www-authenticate": challenges.join(", ") },
   };
 }
 

@@ -46,8 +46,9 @@ export function createCallAuthentication({
     return {
       keyHeader: access.keyHeader || keyHeader,
       isForGateways: access.keyHeader !== "",
-      acceptsAuthorization: access.authorizationHeader,
-      readsAuthorization: access.authorizationHeader || bearerKeys,
+      // That of a gateway's call is the client's.
+      bearer: access.keyHeader === "" && (access.authorizationHeader || bearerKeys),
+      basic: access.authorizationHeader,
       acceptsCertificate: access.clientCertificate,
       isForOwnSession: access.ownSession !== "",
     };
@@ -73,15 +74,10 @@ export function createCallAuthentication({
       ? mapMaybePromise(isOfEndedSession(call, key), (isEnded) => countFailure(call, isEnded))
       : undefined;
     return mapMaybePromise(counting, (refusal) => {
-      const { keyHeader, isForGateways, acceptsAuthorization, readsAuthorization } = optionsOf(
-        call.method,
-      );
-      // That of a gateway's call is the client's.
+      const { keyHeader, isForGateways, bearer, basic } = optionsOf(call.method);
       const hasUnreadAuthorization =
-        !isForGateways && !readsAuthorization && call.header.get("authorization") !== null;
-      throw (
-        refusal ?? unauthenticated({ keyHeader, key, hasUnreadAuthorization, acceptsAuthorization })
-      );
+        !isForGateways && !bearer && call.header.get("authorization") !== null;
+      throw refusal ?? unauthenticated({ keyHeader, key, hasUnreadAuthorization, bearer, basic });
     });
   }
 

@@ -24,6 +24,12 @@ function whoAmI(server: TestServer | undefined, headers: Record<string, string>)
   return send(server as TestServer, "/whoami", { headers });
 }
 
+async function refusalOf(server: TestServer | undefined, headers: Record<string, string>) {
+  const response = await whoAmI(server, headers);
+  const { detail } = expectProblem(response, 401, "unauthenticated");
+  return { detail, header: response.headers["www-authenticate"] };
+}
+
 describe("a key in Authorization: Bearer", () => {
   it("is accepted with BEARER_KEYS=accept", async () => {
     const { status, body } = await whoAmI(accepting, {
@@ -46,6 +52,17 @@ describe("a key in Authorization: Bearer", () => {
     ].map((response) => expectProblem(response, 401, "unauthenticated").detail);
     expect(read).toMatch(/^The request has no key\. /);
     expect(unread).toMatch(/^The key is in Authorization, which this call does not read\. /);
+  });
+
+  it("is where a refusal says that the key may be, if it is accepted", async () => {
+    for (const authorization of [`Bearer ${tenant.backend.key.slice(0, -1)}`, "Bearer x", ""]) {
+      const { detail, header } = await refusalOf(accepting, { authorization });
+      expect(detail).toMatch(/ in the SVC-API-KEY header or Authorization: Bearer\.$/);
+      expect(header).toBe('ApiKey realm="latchkey", header="SVC-API-KEY", Bearer realm="latchkey"');
+    }
+    const { detail, header } = await refusalOf(refusing, { "svc-api-key": "x" });
+    expect(detail).toMatch(/ in the SVC-API-KEY header\.$/);
+    expect(header).toBe('ApiKey realm="latchkey", header="SVC-API-KEY"');
   });
 
   it("is refused with 400 beside another key, and accepted beside the same one", async () => {

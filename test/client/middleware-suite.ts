@@ -107,6 +107,7 @@ const codes = {
 const noKey = "The request has no key.";
 const severalKeys = "The request has several keys: send one.";
 const sendKey = "Send the key of an application or session in the SVC-API-KEY header.";
+const sendEither = sendKey.replace(/\.$/, " or Authorization: Bearer.");
 
 /** The behavior of the middleware for every framework. */
 export function describeMiddleware(name: string, { protocol, address, start }: Middleware): void {
@@ -273,11 +274,12 @@ export function describeMiddleware(name: string, { protocol, address, start }: M
         severalKeys,
       ],
     ])("refuses %s without a check", async (_case, request, why) => {
-      const { status, detail, checks } = await call(request, { bearer: true });
+      const { status, detail, headers, checks } = await call(request, { bearer: true });
       expect({ status, detail }).toEqual({
         status: code.unauthenticated,
-        detail: `${why} ${sendKey}`,
+        detail: `${why} ${sendEither}`,
       });
+      expect(headers["www-authenticate"]).toMatch(/, Bearer realm="latchkey"$/);
       expect(checks).toEqual([]);
     });
 

@@ -85,7 +85,9 @@ export function describeGateway(
         expect(response.headers["x-latchkey-reason"]).toBe(code);
       }
       expect(response.headers["www-authenticate"]).toEqual(
-        status === 401 ? 'ApiKey realm="latchkey", header="SVC-API-KEY"' : undefined,
+        status === 401
+          ? 'ApiKey realm="latchkey", header="SVC-API-KEY", Bearer realm="latchkey"'
+          : undefined,
       );
     }
 

@@ -119,7 +119,7 @@ function createSessionSetupHandlers({
       );
       if (!session) {
         // The application was deleted after authentication, so its key is no longer valid.
-        throw unauthenticated({ keyHeader: settings.keyHeader });
+        throw unauthenticated({ keyHeader: settings.keyHeader, bearer: settings.bearerKeys });
       }
       return response(session);
     },

@@ -265,7 +265,12 @@ describe.each(engines)("introspection on %s", (engine) => {
     for (const authorization of ["Bearer x", basic("gateway:x"), "Basic ?", "Digest x"]) {
       const response = await post(body, { authorization });
       expect(response.status).toBe(401);
-      expect(response.headers["www-authenticate"]).toMatch(/./);
+      expect(response.headers["www-authenticate"]).toMatch(
+        /, Bearer realm="latchkey", Basic realm="latchkey"$/,
+      );
+      expect(JSON.parse(response.body).detail).toMatch(
+        / header or Authorization: Bearer or Authorization: Basic\.$/,
+      );
     }
   });
 

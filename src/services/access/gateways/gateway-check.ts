@@ -94,7 +94,7 @@ export function createGatewayCheck({
       const { owner, inactiveReason } = subject;
       if (!owner || inactiveReason) {
         return mapMaybePromise(rateLimits.countFailure(peer), (refusal) => ({
-          denial: refusal ?? unauthenticated({ keyHeader, key: client.key }),
+          denial: refusal ?? unauthenticated({ keyHeader, key: client.key, bearer: true }),
         }));
       }
       if (result instanceof Problem) {
@@ -116,7 +116,7 @@ export function createGatewayCheck({
       return { denial: invalidRequest({ field: "authorization", message: differentKeys }) };
     }
     if (request.key === "") {
-      return { denial: unauthenticated({ keyHeader, key: "" }) };
+      return { denial: unauthenticated({ keyHeader, key: "", bearer: true }) };
     }
     const { requirement, routed } = request;
     if (requirement) {
