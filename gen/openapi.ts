@@ -1059,8 +1059,8 @@ export const openapi = {
         "tags": [
           "Applications"
         ],
-        "summary": "Changes an application: the fields that `update_mask` names and no others",
-        "description": "Without an update mask, it replaces the name, the permissions and the rules, and changes all other fields only if the request contains them. The type, keys, status and tenant do not change.\n\nOver REST, PATCH changes the fields in the body: `null` clears a field, and `metadata` changes key by key. PUT is an update without an update mask. Both accept what a response contained.\n\nTo change an application, its keys or its status, the caller must hold all permissions of this service that the application holds. New grants are limited as in CreateApplication. Existing grants need no further permission.\n\nRequires the permission `application:update`, which only private applications and management applications can hold.",
+        "summary": "Replaces the name, the permissions and the rules of an application",
+        "description": "Without `permissions` or `rules`, the application has none. All other fields change only if the body contains them, and `null` clears them.\n\nThe request may be an application as a response contained it. The type, keys, status and tenant do not change.\n\nTo change an application, its keys or its status, the caller must hold all permissions of this service that the application holds. New grants are limited as those of a new application. Existing grants need no further permission.\n\nRequires the permission `application:update`, which only private applications and management applications can hold.",
         "x-access": "Requires the permission `application:update`, which only private applications and management applications can hold.",
         "x-required-permission": "application:update",
         "x-callers": [
@@ -1086,7 +1086,7 @@ export const openapi = {
             "name": "If-Match",
             "in": "header",
             "required": false,
-            "description": "The expected `version` of the application, with or without the double quotes of an ETag. The call is refused if the version differs. Absent or `*` accepts any version. Can also be sent as `if-match` metadata.\n\nSend one entity tag from an `ETag` header, including the double quotes. `*` has no effect.",
+            "description": "The expected `version` of the application. The call is refused if the version differs. Absent or `*` accepts any version. Send an `ETag` as it is, including the double quotes.",
             "schema": {
               "type": "string",
               "pattern": "^(?:\\*|\"([!#-~]+)\")$",
@@ -1456,8 +1456,8 @@ export const openapi = {
         "tags": [
           "Applications"
         ],
-        "summary": "Changes an application: the fields that `update_mask` names and no others",
-        "description": "Without an update mask, it replaces the name, the permissions and the rules, and changes all other fields only if the request contains them. The type, keys, status and tenant do not change.\n\nOver REST, PATCH changes the fields in the body: `null` clears a field, and `metadata` changes key by key. PUT is an update without an update mask. Both accept what a response contained.\n\nTo change an application, its keys or its status, the caller must hold all permissions of this service that the application holds. New grants are limited as in CreateApplication. Existing grants need no further permission.\n\nRequires the permission `application:update`, which only private applications and management applications can hold.",
+        "summary": "Changes the fields of an application that the body contains, and no others (RFC 7396)",
+        "description": "`null` clears a field, lists are replaced, and `metadata` changes key by key.\n\nThe request may be an application as a response contained it. The type, keys, status and tenant do not change.\n\nTo change an application, its keys or its status, the caller must hold all permissions of this service that the application holds. New grants are limited as those of a new application. Existing grants need no further permission.\n\nRequires the permission `application:update`, which only private applications and management applications can hold.",
         "x-access": "Requires the permission `application:update`, which only private applications and management applications can hold.",
         "x-required-permission": "application:update",
         "x-callers": [
@@ -1483,7 +1483,7 @@ export const openapi = {
             "name": "If-Match",
             "in": "header",
             "required": false,
-            "description": "The expected `version` of the application, with or without the double quotes of an ETag. The call is refused if the version differs. Absent or `*` accepts any version. Can also be sent as `if-match` metadata.\n\nSend one entity tag from an `ETag` header, including the double quotes. `*` has no effect.",
+            "description": "The expected `version` of the application. The call is refused if the version differs. Absent or `*` accepts any version. Send an `ETag` as it is, including the double quotes.",
             "schema": {
               "type": "string",
               "pattern": "^(?:\\*|\"([!#-~]+)\")$",
@@ -1923,7 +1923,7 @@ export const openapi = {
             "name": "If-Match",
             "in": "header",
             "required": false,
-            "description": "The expected `version` of the application, with or without the double quotes of an ETag. The call is refused if the version differs. Absent or `*` accepts any version. Can also be sent as `if-match` metadata.\n\nSend one entity tag from an `ETag` header, including the double quotes. `*` has no effect.",
+            "description": "The expected `version` of the application. The call is refused if the version differs. Absent or `*` accepts any version. Send an `ETag` as it is, including the double quotes.",
             "schema": {
               "type": "string",
               "pattern": "^(?:\\*|\"([!#-~]+)\")$",
@@ -2297,7 +2297,7 @@ export const openapi = {
             "name": "If-Match",
             "in": "header",
             "required": false,
-            "description": "The expected `version` of the application, with or without the double quotes of an ETag. The call is refused if the version differs. Absent or `*` accepts any version. Can also be sent as `if-match` metadata.\n\nSend one entity tag from an `ETag` header, including the double quotes. `*` has no effect.",
+            "description": "The expected `version` of the application. The call is refused if the version differs. Absent or `*` accepts any version. Send an `ETag` as it is, including the double quotes.",
             "schema": {
               "type": "string",
               "pattern": "^(?:\\*|\"([!#-~]+)\")$",
@@ -2881,7 +2881,7 @@ export const openapi = {
             "name": "If-Match",
             "in": "header",
             "required": false,
-            "description": "The expected `version` of the application, with or without the double quotes of an ETag. The call is refused if the version differs. Absent or `*` accepts any version. Can also be sent as `if-match` metadata.\n\nSend one entity tag from an `ETag` header, including the double quotes. `*` has no effect.",
+            "description": "The expected `version` of the application. The call is refused if the version differs. Absent or `*` accepts any version. Send an `ETag` as it is, including the double quotes.",
             "schema": {
               "type": "string",
               "pattern": "^(?:\\*|\"([!#-~]+)\")$",
@@ -3093,7 +3093,7 @@ export const openapi = {
             "name": "If-Match",
             "in": "header",
             "required": false,
-            "description": "The expected `version` of the application, with or without the double quotes of an ETag. The call is refused if the version differs. Absent or `*` accepts any version. Can also be sent as `if-match` metadata.\n\nSend one entity tag from an `ETag` header, including the double quotes. `*` has no effect.",
+            "description": "The expected `version` of the application. The call is refused if the version differs. Absent or `*` accepts any version. Send an `ETag` as it is, including the double quotes.",
             "schema": {
               "type": "string",
               "pattern": "^(?:\\*|\"([!#-~]+)\")$",
@@ -3382,7 +3382,7 @@ export const openapi = {
             "name": "If-Match",
             "in": "header",
             "required": false,
-            "description": "The expected `version` of the application, with or without the double quotes of an ETag. The call is refused if the version differs. Absent or `*` accepts any version. Can also be sent as `if-match` metadata.\n\nSend one entity tag from an `ETag` header, including the double quotes. `*` has no effect.",
+            "description": "The expected `version` of the application. The call is refused if the version differs. Absent or `*` accepts any version. Send an `ETag` as it is, including the double quotes.",
             "schema": {
               "type": "string",
               "pattern": "^(?:\\*|\"([!#-~]+)\")$",

@@ -331,6 +331,25 @@ describe("a duration in the OpenAPI document", () => {
   });
 });
 
+describe("an operation of an update", () => {
+  const { put, patch } = openapi.paths["/applications/{id}"];
+
+  it("is described for clients of REST", () => {
+    expect(put.summary).toBe("Replaces the name, the permissions and the rules of an application");
+    expect(patch.summary).toMatch(/^Changes the fields of an application that the body contains/);
+    for (const { summary, description } of [put, patch]) {
+      expect(summary + description).not.toMatch(/update_mask|update mask|PUT|PATCH/);
+      expect(description).toContain("the caller must hold all permissions of this service");
+    }
+  });
+
+  it("describes If-Match as the header is sent", () => {
+    const [header] = put.parameters.filter(({ name }) => name === "If-Match");
+    expect(header?.description).toMatch(/, including the double quotes\.$/);
+    expect(header?.description).not.toMatch(/without|metadata|no effect/);
+  });
+});
+
 describe.each(methods)("the operation of $name", ({ method, operation }) => {
   const success = Object.entries(operation.responses).find(([status]) => status.startsWith("2"));
 

@@ -1,6 +1,11 @@
 import { readFileSync } from "node:fs";
 import { type DescField, type DescMessage, getOption, hasOption } from "@bufbuild/protobuf";
 import { describe, expect, it } from "@jest/globals";
+import {
+  field as fieldRules,
+  message as messageRules,
+  predefined,
+} from "../../gen/buf/validate/validate_pb.js";
 import { http } from "../../gen/google/api/annotations_pb.js";
 import {
   access,
@@ -8,6 +13,7 @@ import {
   permissions as permissionsOption,
   replayable,
 } from "../../gen/latchkey/v1/options_pb.js";
+import { file_latchkey_v1_rules } from "../../gen/latchkey/v1/rules_pb.js";
 import { services } from "../../src/contract/methods.js";
 import { problemCatalogue } from "../../src/contract/problems.js";
 import { rpcPath } from "../support/api/rpc-path.js";
@@ -83,6 +89,34 @@ describe("the proto reference", () => {
     );
     expect(getRows("AccessRuleCondition")[1]).toContain("One of `starts_with` or `equals`.");
     expect(getRows("ListSessionsRequest")[2]).toContain("Must be at least 1 and at most 100.");
+  });
+
+  it("lists the verbs and paths of methods that have several", () => {
+    expect(getSection("Methods")).toContain(
+      "| `PUT /applications/{id}`, `PATCH /applications/{id}` |",
+    );
+  });
+
+  it("names the codes of the rules of requests", () => {
+    const requests = [...findReachable(methods.map(({ input }) => input))];
+    const rulesOf = (field: DescField) => {
+      const { cel, type } = getOption(field, fieldRules);
+      return [...cel, ...((type.case === "repeated" && type.value.items?.cel) || [])];
+    };
+    const rules = [
+      ...requests.flatMap((message) => getOption(message, messageRules).cel),
+      ...requests.flatMap(({ fields }) => fields.flatMap(rulesOf)),
+      ...file_latchkey_v1_rules.extensions.flatMap((rule) => getOption(rule, predefined).cel),
+    ];
+    const ids = rules.map(({ id }) => id);
+    expect(ids).toEqual(
+      expect.arrayContaining([
+        "update_application.grants",
+        "application_rule.conditions",
+        "string.event_kind",
+      ]),
+    );
+    expect(ids.filter((id) => !markdown.includes(`(\`${id}\`).`))).toEqual([]);
   });
 
   it("describes every error of the methods", () => {

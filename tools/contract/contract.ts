@@ -32,6 +32,8 @@ export interface Contract {
   /** Fields of the example response. */
   responseExample(method: DescMethod): JsonObject;
   isReplayable(method: DescMethod): boolean;
+  /** The text of the method's REST operation with a verb, if it has its own. */
+  restText(method: DescMethod, verb: HttpBinding["verb"]): string | undefined;
   /** The message that describes each item of a raw body, if the message is one. */
   rawItems(method: DescMethod, side: "input" | "output"): DescMessage | undefined;
   restFormat(method: DescMethod): RestFormat;
@@ -51,6 +53,8 @@ export interface Contract {
   isRequired(field: DescField): boolean;
   /** The CEL rules of our own extensions, without those that list the allowed values. */
   predefinedRules(rules: object): readonly Rule[];
+  /** The CEL rule of our own extensions that lists the allowed values, if there is one. */
+  listRule(rules: StringRules): Rule | undefined;
   /** The values that a rule allows, if it lists them. */
   choices(rules: StringRules): readonly string[] | undefined;
 }
@@ -148,6 +152,8 @@ export function readContract(files: readonly DescFile[]): Contract {
     omittedFields: (method) => readOwn(method, "leaves_out") ?? [],
     responseExample: (method) => JSON.parse(readOwn(method, "response_example") ?? "{}"),
     isReplayable: (method) => readOwn(method, "replayable") ?? false,
+    restText: (method, verb) =>
+      readOwn<RestText[]>(method, "rest_texts")?.find((text) => text.verb === verb)?.text,
     rawItems: (method, side) => {
       const option = side === "input" ? "request_items" : "response_items";
       const name = readOwn<string>(method, option);
@@ -176,6 +182,7 @@ export function readContract(files: readonly DescFile[]): Contract {
       );
     },
     predefinedRules: (rules) => predefinedRules(rules).filter((rule) => !listedIn(rule)),
+    listRule: (rules) => predefinedRules(rules).find(listedIn),
     choices: (rules) => rules.in ?? predefinedRules(rules).map(listedIn).find(Boolean),
   };
 }
@@ -183,6 +190,11 @@ export function readContract(files: readonly DescFile[]): Contract {
 type HttpRule = Partial<Record<(typeof verbs)[number] | "body", string>> & {
   readonly additional_bindings?: readonly HttpRule[];
 };
+
+interface RestText {
+  readonly verb: string;
+  readonly text: string;
+}
 
 interface AccessOption {
   readonly permission?: string;
@@ -215,6 +227,7 @@ function listedIn({ expression }: Rule): string[] | undefined {
 
 /** A CEL rule and its error message. */
 export interface Rule {
+  readonly id: string;
   readonly message: string;
   readonly expression: string;
 }

@@ -9,7 +9,7 @@ import {
 } from "../../src/contract/headers.js";
 import type { Contract } from "../contract/contract.js";
 import { findExample } from "../contract/examples.js";
-import { getComment, paragraphs } from "../contract/prose.js";
+import { getComment } from "../contract/prose.js";
 import { type Json, refer } from "./schemas.js";
 
 export const exampleRequestId = "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520";
@@ -105,10 +105,8 @@ export function createHeaderFields(contract: Contract): HeaderFields {
       name: header,
       in: "header",
       required: false,
-      description: paragraphs(
-        getComment(field),
-        "Send one entity tag from an `ETag` header, including the double quotes. `*` has no effect.",
-      ),
+      // What follows the first paragraph is about other protocols.
+      description: `${getComment(field).split("\n\n")[0]} Send an \`ETag\` as it is, including the double quotes.`,
       schema: { type: "string", pattern: entityTagPattern.source, examples: exampleTags(field) },
     }),
 

@@ -203,8 +203,14 @@ export function createOperations({ contract, schemas, problems, headerFields }: 
     return problems.responses(codes, own);
   }
 
+  /** The comment of a method, with the first paragraph of its own for the verb, if it has one. */
+  function getText(method: DescMethod, { verb }: HttpBinding): string {
+    const [first = "", ...others] = getComment(method).split("\n\n");
+    return [contract.restText(method, verb) ?? first, ...others].join("\n\n");
+  }
+
   return (method: DescMethod, http: HttpBinding, tag: string): Json => {
-    const [summary, rest] = splitSummary(getComment(method));
+    const [summary, rest] = splitSummary(getText(method, http));
     const example = contract.rawItems(method, "input") ? {} : examples.request(method.input);
     const parameters = [
       ...describeParameters(method, http, example),

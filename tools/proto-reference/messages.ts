@@ -6,9 +6,15 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
-import type { Contract, FieldRules, RepeatedRules, StringRules } from "../contract/contract.js";
+import type {
+  Contract,
+  FieldRules,
+  RepeatedRules,
+  Rule,
+  StringRules,
+} from "../contract/contract.js";
 import { findExample } from "../contract/examples.js";
-import { describeLimits, describeRules, formatList, getComment } from "../contract/prose.js";
+import { describeLimits, formatList, getComment } from "../contract/prose.js";
 import { type Block, heading, inlineCode, linkTo, prose } from "./blocks.js";
 
 /** Describes the request and response messages of all methods, sorted by name. */
@@ -29,8 +35,14 @@ function describeMessage(contract: Contract, message: DescMessage, isRequest: bo
   return [
     heading(3, message.name),
     ...prose(getComment(message)),
+    ...(isRequest ? describeMessageRules(contract, message) : []),
     ...(message.fields.length > 0 ? [describeFields(contract, message, isRequest)] : []),
   ];
+}
+
+function describeMessageRules(contract: Contract, message: DescMessage): Block[] {
+  const items = contract.messageRules(message).map(describeRule);
+  return items.length > 0 ? [{ kind: "list", items }] : [];
 }
 
 function describeFields(contract: Contract, { fields }: DescMessage, isRequest: boolean): Block {
@@ -135,14 +147,26 @@ function valueRules(
   const paths = field_mask.in?.map(inlineCode) ?? [];
   return [
     string.uuid ? "A UUID." : "",
-    choices.length > 0 ? `One of ${formatList(choices, "disjunction")}.` : "",
+    choices.length > 0
+      ? `One of ${formatList(choices, "disjunction")}${codeOf(contract.listRule(string))}.`
+      : "",
     paths.length > 0 ? `May contain ${formatList(paths, "conjunction")}.` : "",
     describeLength(string),
     string.pattern ? `Matches ${inlineCode(string.pattern)}.` : "",
     describeLimits(int32),
     describeLimits(duration),
-    ...describeRules([...contract.predefinedRules(string), ...cel]),
+    ...[...contract.predefinedRules(string), ...cel].map(describeRule),
   ].filter((text) => text !== "");
+}
+
+/** A rule in a sentence, with the code of its violations. */
+function describeRule(rule: Rule): string {
+  const { message } = rule;
+  return `${message.charAt(0).toUpperCase()}${message.slice(1)}${codeOf(rule)}.`;
+}
+
+function codeOf(rule: Rule | undefined): string {
+  return rule ? ` (${inlineCode(rule.id)})` : "";
 }
 
 function describeLength({ min_len, max_len }: StringRules): string {

@@ -53,11 +53,13 @@ function createOverview(contract: Contract, methods: readonly DescMethod[]): Blo
     kind: "table",
     head: ["Method", "Description", "REST"],
     rows: methods.map((method) => {
-      const [http] = contract.http(method);
+      const paths = contract
+        .http(method)
+        .map(({ verb, path }) => inlineCode(`${verb.toUpperCase()} ${path}`));
       return [
         linkTo(method.name) + (isStream(method) ? " (stream)" : ""),
         `${splitSummary(getComment(method))[0]}.`,
-        http ? inlineCode(`${http.verb.toUpperCase()} ${http.path}`) : "",
+        paths.join(", "),
       ];
     }),
   };

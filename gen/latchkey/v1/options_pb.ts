@@ -15,7 +15,35 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file latchkey/v1/options.proto.
  */
 export const file_latchkey_v1_options: GenFile = /*@__PURE__*/
-  fileDesc("ChlsYXRjaGtleS92MS9vcHRpb25zLnByb3RvEgtsYXRjaGtleS52MSLCAQoGQWNjZXNzEhIKCnBlcm1pc3Npb24YASABKAkSKAoHY2FsbGVycxgCIAMoDjIXLmxhdGNoa2V5LnYxLkNhbGxlcktpbmQSEgoKa2V5X2hlYWRlchgDIAEoCRIcChRhdXRob3JpemF0aW9uX2hlYWRlchgEIAEoCBIXCg91bmF1dGhlbnRpY2F0ZWQYBSABKAgSGgoSY2xpZW50X2NlcnRpZmljYXRlGAYgASgIEhMKC293bl9zZXNzaW9uGAcgASgJIlQKClBlcm1pc3Npb24SDAoEbmFtZRgBIAEoCRIOCgZhbGxvd3MYAiABKAkSKAoHaG9sZGVycxgDIAMoDjIXLmxhdGNoa2V5LnYxLkNhbGxlcktpbmQqWQoKT3V0cHV0T25seRIbChdPVVRQVVRfT05MWV9VTlNQRUNJRklFRBAAEhcKE09VVFBVVF9PTkxZX0lHTk9SRUQQARIVChFPVVRQVVRfT05MWV9FUVVBTBACKmAKC1dpdGhvdXRNYXNrEhwKGFdJVEhPVVRfTUFTS19VTlNQRUNJRklFRBAAEhkKFVdJVEhPVVRfTUFTS19SRVFVSVJFRBABEhgKFFdJVEhPVVRfTUFTS19DTEVBUkVEEAIqjwEKCkNhbGxlcktpbmQSGwoXQ0FMTEVSX0tJTkRfVU5TUEVDSUZJRUQQABIXChNDQUxMRVJfS0lORF9QUklWQVRFEAESFgoSQ0FMTEVSX0tJTkRfUFVCTElDEAISGgoWQ0FMTEVSX0tJTkRfTUFOQUdFTUVOVBADEhcKE0NBTExFUl9LSU5EX1NFU1NJT04QBCpdCgpSZXN0Rm9ybWF0EhsKF1JFU1RfRk9STUFUX1VOU1BFQ0lGSUVEEAASHAoYUkVTVF9GT1JNQVRfTEVOSUVOVF9KU09OEAESFAoQUkVTVF9GT1JNQVRfRk9STRACOk0KBmFjY2VzcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNGGAyABKAsyEy5sYXRjaGtleS52MS5BY2Nlc3NSBmFjY2VzczpBCgtodHRwX3N0YXR1cxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNKGAyABKAVSCmh0dHBTdGF0dXM6OAoGZXJyb3JzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY1IYDIAMoCVIGZXJyb3JzOj8KCmxlYXZlc19vdXQSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjVhgMgAygJUglsZWF2ZXNPdXQ6QAoKcmVwbGF5YWJsZRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNeGAyABKAhSCnJlcGxheWFibGU6WgoLcmVzdF9mb3JtYXQSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjYhgMgASgOMhcubGF0Y2hrZXkudjEuUmVzdEZvcm1hdFIKcmVzdEZvcm1hdDpFCg1yZXF1ZXN0X2l0ZW1zEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY2oYDIAEoCVIMcmVxdWVzdEl0ZW1zOkcKDnJlc3BvbnNlX2l0ZW1zEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY24YDIAEoCVINcmVzcG9uc2VJdGVtczpLChByZXNwb25zZV9leGFtcGxlEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY3IYDIAEoCVIPcmVzcG9uc2VFeGFtcGxlOjsKB2V4YW1wbGUSHy5nb29nbGUucHJvdG9idWYuTWVzc2FnZU9wdGlvbnMY0YYDIAEoCVIHZXhhbXBsZTpcCgtwZXJtaXNzaW9ucxIfLmdvb2dsZS5wcm90b2J1Zi5TZXJ2aWNlT3B0aW9ucxjThgMgAygLMhcubGF0Y2hrZXkudjEuUGVybWlzc2lvblILcGVybWlzc2lvbnM6ZwoRa25vd25fcGVybWlzc2lvbnMSHy5nb29nbGUucHJvdG9idWYuU2VydmljZU9wdGlvbnMY1oYDIAMoCzIXLmxhdGNoa2V5LnYxLlBlcm1pc3Npb25SEGtub3duUGVybWlzc2lvbnM6QAoLaHR0cF9oZWFkZXISHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNGGAyABKAlSCmh0dHBIZWFkZXI6QAoLdGV4dF9oZWFkZXISHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNqGAyABKAlSCnRleHRIZWFkZXI6TwoTaWdub3Jlc19vdGhlcl90eXBlcxIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY24YDIAEoCFIRaWdub3Jlc090aGVyVHlwZXM6WQoLb3V0cHV0X29ubHkSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNyGAyABKA4yFy5sYXRjaGtleS52MS5PdXRwdXRPbmx5UgpvdXRwdXRPbmx5OlwKDHdpdGhvdXRfbWFzaxIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY3YYDIAEoDjIYLmxhdGNoa2V5LnYxLldpdGhvdXRNYXNrUgt3aXRob3V0TWFza0JLCg9jb20ubGF0Y2hrZXkudjFQAVo2ZXhhbXBsZS5jb20vbGF0Y2hrZXkvY2xpZW50cy9nby9sYXRjaGtleS92MTtsYXRjaGtleXYxYgZwcm90bzM", [file_google_protobuf_descriptor]);
+  fileDesc("ChlsYXRjaGtleS92MS9vcHRpb25zLnByb3RvEgtsYXRjaGtleS52MSImCghSZXN0VGV4dBIMCgR2ZXJiGAEgASgJEgwKBHRleHQYAiABKAkiwgEKBkFjY2VzcxISCgpwZXJtaXNzaW9uGAEgASgJEigKB2NhbGxlcnMYAiADKA4yFy5sYXRjaGtleS52MS5DYWxsZXJLaW5kEhIKCmtleV9oZWFkZXIYAyABKAkSHAoUYXV0aG9yaXphdGlvbl9oZWFkZXIYBCABKAgSFwoPdW5hdXRoZW50aWNhdGVkGAUgASgIEhoKEmNsaWVudF9jZXJ0aWZpY2F0ZRgGIAEoCBITCgtvd25fc2Vzc2lvbhgHIAEoCSJUCgpQZXJtaXNzaW9uEgwKBG5hbWUYASABKAkSDgoGYWxsb3dzGAIgASgJEigKB2hvbGRlcnMYAyADKA4yFy5sYXRjaGtleS52MS5DYWxsZXJLaW5kKlkKCk91dHB1dE9ubHkSGwoXT1VUUFVUX09OTFlfVU5TUEVDSUZJRUQQABIXChNPVVRQVVRfT05MWV9JR05PUkVEEAESFQoRT1VUUFVUX09OTFlfRVFVQUwQAipgCgtXaXRob3V0TWFzaxIcChhXSVRIT1VUX01BU0tfVU5TUEVDSUZJRUQQABIZChVXSVRIT1VUX01BU0tfUkVRVUlSRUQQARIYChRXSVRIT1VUX01BU0tfQ0xFQVJFRBACKo8BCgpDYWxsZXJLaW5kEhsKF0NBTExFUl9LSU5EX1VOU1BFQ0lGSUVEEAASFwoTQ0FMTEVSX0tJTkRfUFJJVkFURRABEhYKEkNBTExFUl9LSU5EX1BVQkxJQxACEhoKFkNBTExFUl9LSU5EX01BTkFHRU1FTlQQAxIXChNDQUxMRVJfS0lORF9TRVNTSU9OEAQqXQoKUmVzdEZvcm1hdBIbChdSRVNUX0ZPUk1BVF9VTlNQRUNJRklFRBAAEhwKGFJFU1RfRk9STUFUX0xFTklFTlRfSlNPThABEhQKEFJFU1RfRk9STUFUX0ZPUk0QAjpNCgZhY2Nlc3MSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjRhgMgASgLMhMubGF0Y2hrZXkudjEuQWNjZXNzUgZhY2Nlc3M6QQoLaHR0cF9zdGF0dXMSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjShgMgASgFUgpodHRwU3RhdHVzOjgKBmVycm9ycxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNSGAyADKAlSBmVycm9yczo/CgpsZWF2ZXNfb3V0Eh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY1YYDIAMoCVIJbGVhdmVzT3V0OkAKCnJlcGxheWFibGUSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjXhgMgASgIUgpyZXBsYXlhYmxlOloKC3Jlc3RfZm9ybWF0Eh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY2IYDIAEoDjIXLmxhdGNoa2V5LnYxLlJlc3RGb3JtYXRSCnJlc3RGb3JtYXQ6RQoNcmVxdWVzdF9pdGVtcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNqGAyABKAlSDHJlcXVlc3RJdGVtczpHCg5yZXNwb25zZV9pdGVtcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNuGAyABKAlSDXJlc3BvbnNlSXRlbXM6SwoQcmVzcG9uc2VfZXhhbXBsZRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNyGAyABKAlSD3Jlc3BvbnNlRXhhbXBsZTpWCgpyZXN0X3RleHRzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY3YYDIAMoCzIVLmxhdGNoa2V5LnYxLlJlc3RUZXh0UglyZXN0VGV4dHM6OwoHZXhhbXBsZRIfLmdvb2dsZS5wcm90b2J1Zi5NZXNzYWdlT3B0aW9ucxjRhgMgASgJUgdleGFtcGxlOlwKC3Blcm1pc3Npb25zEh8uZ29vZ2xlLnByb3RvYnVmLlNlcnZpY2VPcHRpb25zGNOGAyADKAsyFy5sYXRjaGtleS52MS5QZXJtaXNzaW9uUgtwZXJtaXNzaW9uczpnChFrbm93bl9wZXJtaXNzaW9ucxIfLmdvb2dsZS5wcm90b2J1Zi5TZXJ2aWNlT3B0aW9ucxjWhgMgAygLMhcubGF0Y2hrZXkudjEuUGVybWlzc2lvblIQa25vd25QZXJtaXNzaW9uczpACgtodHRwX2hlYWRlchIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY0YYDIAEoCVIKaHR0cEhlYWRlcjpACgt0ZXh0X2hlYWRlchIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY2oYDIAEoCVIKdGV4dEhlYWRlcjpPChNpZ25vcmVzX290aGVyX3R5cGVzEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjbhgMgASgIUhFpZ25vcmVzT3RoZXJUeXBlczpZCgtvdXRwdXRfb25seRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY3IYDIAEoDjIXLmxhdGNoa2V5LnYxLk91dHB1dE9ubHlSCm91dHB1dE9ubHk6XAoMd2l0aG91dF9tYXNrEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjdhgMgASgOMhgubGF0Y2hrZXkudjEuV2l0aG91dE1hc2tSC3dpdGhvdXRNYXNrQksKD2NvbS5sYXRjaGtleS52MVABWjZleGFtcGxlLmNvbS9sYXRjaGtleS9jbGllbnRzL2dvL2xhdGNoa2V5L3YxO2xhdGNoa2V5djFiBnByb3RvMw", [file_google_protobuf_descriptor]);
+
+/**
+ * The text of a REST operation.
+ *
+ * @generated from message latchkey.v1.RestText
+ */
+export type RestText = Message<"latchkey.v1.RestText"> & {
+  /**
+   * The verb of the operation, in lower case.
+   *
+   * @generated from field: string verb = 1;
+   */
+  verb: string;
+
+  /**
+   * The text, which starts with a summary of one sentence.
+   *
+   * @generated from field: string text = 2;
+   */
+  text: string;
+};
+
+/**
+ * Describes the message latchkey.v1.RestText.
+ * Use `create(RestTextSchema)` to create a new message.
+ */
+export const RestTextSchema: GenMessage<RestText> = /*@__PURE__*/
+  messageDesc(file_latchkey_v1_options, 0);
 
 /**
  * Who may call a method. The caller must hold the permission, if one is set, and
@@ -85,7 +113,7 @@ export type Access = Message<"latchkey.v1.Access"> & {
  * Use `create(AccessSchema)` to create a new message.
  */
 export const AccessSchema: GenMessage<Access> = /*@__PURE__*/
-  messageDesc(file_latchkey_v1_options, 0);
+  messageDesc(file_latchkey_v1_options, 1);
 
 /**
  * A permission.
@@ -120,7 +148,7 @@ export type Permission = Message<"latchkey.v1.Permission"> & {
  * Use `create(PermissionSchema)` to create a new message.
  */
 export const PermissionSchema: GenMessage<Permission> = /*@__PURE__*/
-  messageDesc(file_latchkey_v1_options, 1);
+  messageDesc(file_latchkey_v1_options, 2);
 
 /**
  * What a request may contain in a field that only the service sets.
@@ -343,12 +371,21 @@ export const response_example: GenExtension<MethodOptions, string> = /*@__PURE__
   extDesc(file_latchkey_v1_options, 8);
 
 /**
+ * The texts of REST operations that differ by their verbs, instead of the first
+ * paragraph of the comment.
+ *
+ * @generated from extension: repeated latchkey.v1.RestText rest_texts = 50013;
+ */
+export const rest_texts: GenExtension<MethodOptions, RestText[]> = /*@__PURE__*/
+  extDesc(file_latchkey_v1_options, 9);
+
+/**
  * The same for the example of the message, wherever it is used.
  *
  * @generated from extension: string example = 50001;
  */
 export const example: GenExtension<MessageOptions, string> = /*@__PURE__*/
-  extDesc(file_latchkey_v1_options, 9);
+  extDesc(file_latchkey_v1_options, 10);
 
 /**
  * The permissions that the methods of the service require.
@@ -356,7 +393,7 @@ export const example: GenExtension<MessageOptions, string> = /*@__PURE__*/
  * @generated from extension: repeated latchkey.v1.Permission permissions = 50003;
  */
 export const permissions: GenExtension<ServiceOptions, Permission[]> = /*@__PURE__*/
-  extDesc(file_latchkey_v1_options, 10);
+  extDesc(file_latchkey_v1_options, 11);
 
 /**
  * Permissions of other services that ListPermissions includes.
@@ -364,7 +401,7 @@ export const permissions: GenExtension<ServiceOptions, Permission[]> = /*@__PURE
  * @generated from extension: repeated latchkey.v1.Permission known_permissions = 50006;
  */
 export const known_permissions: GenExtension<ServiceOptions, Permission[]> = /*@__PURE__*/
-  extDesc(file_latchkey_v1_options, 11);
+  extDesc(file_latchkey_v1_options, 12);
 
 /**
  * The HTTP header that carries the field over REST as an entity tag: the value
@@ -374,7 +411,7 @@ export const known_permissions: GenExtension<ServiceOptions, Permission[]> = /*@
  * @generated from extension: string http_header = 50001;
  */
 export const http_header: GenExtension<FieldOptions, string> = /*@__PURE__*/
-  extDesc(file_latchkey_v1_options, 12);
+  extDesc(file_latchkey_v1_options, 13);
 
 /**
  * The HTTP header that carries the field in responses as plain text, in addition
@@ -383,7 +420,7 @@ export const http_header: GenExtension<FieldOptions, string> = /*@__PURE__*/
  * @generated from extension: string text_header = 50010;
  */
 export const text_header: GenExtension<FieldOptions, string> = /*@__PURE__*/
-  extDesc(file_latchkey_v1_options, 13);
+  extDesc(file_latchkey_v1_options, 14);
 
 /**
  * Whether REST ignores values other than strings, because clients choose the names
@@ -392,7 +429,7 @@ export const text_header: GenExtension<FieldOptions, string> = /*@__PURE__*/
  * @generated from extension: bool ignores_other_types = 50011;
  */
 export const ignores_other_types: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
-  extDesc(file_latchkey_v1_options, 14);
+  extDesc(file_latchkey_v1_options, 15);
 
 /**
  * What a request may contain in a field that only the service sets, so that
@@ -401,7 +438,7 @@ export const ignores_other_types: GenExtension<FieldOptions, boolean> = /*@__PUR
  * @generated from extension: latchkey.v1.OutputOnly output_only = 50012;
  */
 export const output_only: GenExtension<FieldOptions, OutputOnly> = /*@__PURE__*/
-  extDesc(file_latchkey_v1_options, 15);
+  extDesc(file_latchkey_v1_options, 16);
 
 /**
  * What an update does with the field if it has no update mask and the field is
@@ -410,5 +447,5 @@ export const output_only: GenExtension<FieldOptions, OutputOnly> = /*@__PURE__*/
  * @generated from extension: latchkey.v1.WithoutMask without_mask = 50013;
  */
 export const without_mask: GenExtension<FieldOptions, WithoutMask> = /*@__PURE__*/
-  extDesc(file_latchkey_v1_options, 16);
+  extDesc(file_latchkey_v1_options, 17);
 
