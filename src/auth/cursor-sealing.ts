@@ -7,13 +7,14 @@ import type { Clock } from "../store/port/store.js";
 /**
  * Encrypts positions in a list or feed into opaque cursors. Callers cannot read
  * them, which would reveal the activity of other tenants, or forge them. A
- * cursor is valid only for its tenant and its purpose.
+ * cursor is valid only for its purpose and its scope: the tenant, and whatever
+ * else of the request the position depends on.
  */
 export interface CursorSealer {
-  seal(tenantId: string, position: string): string;
+  seal(scope: string, position: string): string;
 
   /** Returns the position. Throws if the cursor is not valid. */
-  open(tenantId: string, text: string): string;
+  open(scope: string, text: string): string;
 }
 
 interface SealerOptions {
@@ -59,19 +60,19 @@ export function createCursorSealerFactory({
     ) as [Buffer, ...Buffer[]];
 
     return {
-      seal: (tenantId, position) => sealPosition(newest, tenantId, { position, at: clock() }),
+      seal: (scope, position) => sealPosition(newest, scope, { position, at: clock() }),
 
-      open(tenantId, text) {
+      open(scope, text) {
         const bytes = Buffer.from(text, "base64url");
         if (bytes.toString("base64url") !== text) {
           throw invalidRequest({ field, message: refusal, code: "cursor" });
         }
-        const opened = openPosition(newest, tenantId, bytes);
+        const opened = openPosition(newest, scope, bytes);
         if (opened) {
           return opened.position;
         }
         for (const key of older) {
-          const opened = openPosition(key, tenantId, bytes);
+          const opened = openPosition(key, scope, bytes);
           if (opened && clock() - opened.at <= olderKeyGrace) {
             return opened.position;
           }
@@ -92,17 +93,17 @@ interface TimedPosition {
   readonly at: number;
 }
 
-function sealPosition(key: Buffer, tenantId: string, { position, at }: TimedPosition): string {
+function sealPosition(key: Buffer, scope: string, { position, at }: TimedPosition): string {
   const timestamp = Buffer.alloc(timestampSize);
   timestamp.writeUIntBE(at, 0, timestampSize);
   const parts = Math.floor(position.length / blockSize) + 1;
   const padded = position.padEnd(parts * blockSize, "\0");
-  return seal(key, [timestamp, Buffer.from(padded)], Buffer.from(tenantId)).toString("base64url");
+  return seal(key, [timestamp, Buffer.from(padded)], Buffer.from(scope)).toString("base64url");
 }
 
 /** Returns `undefined` if the cursor was encrypted with another key or altered. */
-function openPosition(key: Buffer, tenantId: string, sealed: Buffer): TimedPosition | undefined {
-  const content = open(key, sealed, Buffer.from(tenantId));
+function openPosition(key: Buffer, scope: string, sealed: Buffer): TimedPosition | undefined {
+  const content = open(key, sealed, Buffer.from(scope));
   if (!content) {
     return undefined;
   }

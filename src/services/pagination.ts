@@ -1,3 +1,6 @@
+import { type Message, toBinary } from "@bufbuild/protobuf";
+import type { HandlerContext } from "@connectrpc/connect";
+import { callerOf } from "../auth/caller.js";
 import type { CursorSealerFactory } from "../auth/cursor-sealing.js";
 import { invalidRequest } from "../errors.js";
 import type { ListOrder, ListPosition } from "../store/port/applications.js";
@@ -42,15 +45,34 @@ export async function totalOf(
   return hasMore ? count() : items.length;
 }
 
-/** Opaque pagination cursors. */
-export interface Cursors {
-  encode(tenantId: string, position: ListPosition): string;
+/** The fields of a list request that may differ between its pages. */
+const pageFields = { page: undefined, size: undefined, start: undefined, includeTotal: false };
 
-  /** Decodes the `start` of a request. Throws if it is not a cursor of this list. */
-  read(tenantId: string, start: string): ListPosition;
+/** The scope of the cursors of a list: the tenant, and the list, filters and order that a request names. */
+export function cursorScopeOf(
+  { method, values }: Pick<HandlerContext, "method" | "values">,
+  request: Message,
+): string {
+  const query = toBinary(
+    method.input,
+    { ...request, ...pageFields },
+    { writeUnknownFields: false },
+  );
+  const { tenantId } = callerOf({ values }).application;
+  return `${tenantId} ${Buffer.from(query).toString("base64")}`;
 }
 
-const refusal = "is not a cursor of this list: pass the pagination.next of an earlier response";
+/** Opaque pagination cursors. */
+export interface Cursors {
+  encode(scope: string, position: ListPosition): string;
+
+  /** Decodes the `start` of a request. Throws if it is not a cursor of this list with this scope. */
+  read(scope: string, start: string): ListPosition;
+}
+
+const refusal =
+  "is not a cursor of this list with these filters: pass the pagination.next of an earlier response, " +
+  "and repeat the filters and the order of its request";
 
 /** Creates the encryption of a list's cursors. */
 export function sealCursors(
@@ -69,10 +91,10 @@ export function sealCursors(
 export function createCursors(createSealer: CursorSealerFactory, list: CursorList): Cursors {
   const sealed = sealCursors(createSealer, list);
   return {
-    encode: (tenantId, { after, value }) => sealed.seal(tenantId, `${after}${value ?? ""}`),
+    encode: (scope, { after, value }) => sealed.seal(scope, `${after}${value ?? ""}`),
 
-    read(tenantId, start) {
-      const position = parsePosition(sealed.open(tenantId, start), valueKinds[list]);
+    read(scope, start) {
+      const position = parsePosition(sealed.open(scope, start), valueKinds[list]);
       if (!position) {
         throw invalidRequest({ field: "start", message: refusal, code: "cursor" });
       }
@@ -103,7 +125,7 @@ function parsePosition(
 /** Lists that are read as a whole. */
 type ShortList = "keys" | "permissions";
 
-interface ShortListRequest {
+interface ShortListRequest extends Message {
   readonly size?: number | undefined;
   readonly start?: string | undefined;
 }
@@ -129,18 +151,20 @@ export function createShortPages<Base>(
   }
 
   return <Item extends Base>(
-    tenantId: string,
+    context: Pick<HandlerContext, "method" | "values">,
     items: readonly Item[],
-    { size = defaultPageSize, start }: ShortListRequest,
+    request: ShortListRequest,
   ) => {
-    const after = start === undefined ? undefined : cursors.open(tenantId, start);
+    const { size = defaultPageSize, start } = request;
+    const scope = cursorScopeOf(context, request);
+    const after = start === undefined ? undefined : cursors.open(scope, start);
     const rest = after === undefined ? items : itemsAfter(items, after);
     const page = rest.slice(0, size);
     const last = page.at(-1);
     const pagination = {
       pageSize: size,
       ...(after === undefined && describeTotal(items.length, size)),
-      ...(last && rest.length > size && { next: cursors.seal(tenantId, idOf(last)) }),
+      ...(last && rest.length > size && { next: cursors.seal(scope, idOf(last)) }),
     };
     return { page, pagination };
   };

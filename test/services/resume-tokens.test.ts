@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import {
@@ -9,6 +10,10 @@ import { Problem } from "../../src/errors.js";
 import { type CursorList, createCursors } from "../../src/services/pagination.js";
 import { createResumeTokens } from "../../src/services/streams.js";
 import type { ListPosition } from "../../src/store/port/applications.js";
+import { seedTenant } from "../contract/api/fixtures.js";
+import { createGrpcApi } from "../support/api/grpc.js";
+import { createRestApi } from "../support/api/rest.js";
+import { startServer } from "../support/service/server.js";
 
 const day = 24 * 3_600_000;
 let now = Date.UTC(2026, 0);
@@ -191,6 +196,32 @@ function createReader(position: ListPosition, list: CursorList, other = list) {
 }
 
 describe("a cursor", () => {
+  it("of one protocol continues the list on another", async () => {
+    const server = await startServer();
+    const [rest, grpc] = [createRestApi(server.url), createGrpcApi(`127.0.0.1:${server.port}`)];
+    try {
+      const { root, shop, backend } = await seedTenant(server, rest);
+      const request = {
+        id: [shop.id, backend.id],
+        createdBy: root.applicationId,
+        lastUsedBefore: timestampFromMs(server.clock.now() + day),
+        size: 1,
+      };
+      for (const [one, other] of [
+        [rest, grpc],
+        [grpc, rest],
+      ] as const) {
+        const { pagination } = await one.listApplications(root.key, request);
+        const start = pagination?.next as string;
+        const { data } = await other.listApplications(root.key, { ...request, start });
+        expect(data).toHaveLength(1);
+      }
+    } finally {
+      grpc.close();
+      await server.close();
+    }
+  });
+
   it.each([
     ["newest", {}],
     ["sessions", {}],

@@ -679,8 +679,8 @@ export type ListPermissionsRequest = Message<"latchkey.v1.ListPermissionsRequest
   size?: number | undefined;
 
   /**
-   * The cursor to continue from: the `pagination.next` of an earlier response to
-   * the same query.
+   * The cursor to continue from: the `pagination.next` of an earlier response. The
+   * other fields must be those of its request, except `size`.
    *
    * @generated from field: optional string start = 3;
    */

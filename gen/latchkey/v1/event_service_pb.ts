@@ -343,7 +343,8 @@ export type ListEventsRequest = Message<"latchkey.v1.ListEventsRequest"> & {
   size?: number | undefined;
 
   /**
-   * The cursor to continue from: the `pagination.next` of an earlier response.
+   * The cursor to continue from: the `pagination.next` of an earlier response. The
+   * other fields must be those of its request, except `size` and `include_total`.
    *
    * @generated from field: optional string start = 7;
    */

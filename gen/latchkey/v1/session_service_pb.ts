@@ -267,7 +267,8 @@ export type ListSessionsRequest = Message<"latchkey.v1.ListSessionsRequest"> & {
   size?: number | undefined;
 
   /**
-   * The cursor to continue from: the `pagination.next` of an earlier response.
+   * The cursor to continue from: the `pagination.next` of an earlier response. The
+   * other fields must be those of its request, except `size` and `include_total`.
    *
    * @generated from field: optional string start = 4;
    */

@@ -109,9 +109,8 @@ export function createAccessHandlers({
     },
 
     listPermissions(request, context) {
-      const { tenantId } = callerOf(context).application;
       const known = listPermissions(request.type as ApplicationType | undefined);
-      const { page, pagination } = pageOf(tenantId, known, request);
+      const { page, pagination } = pageOf(context, known, request);
       return { data: page, pagination };
     },
 

@@ -61,7 +61,7 @@ export function createKeyHandlers({
     async listApplicationKeys(request, context) {
       const record = await findApplication(applications, context, request);
       const keys = validKeys(record.keys, await store.now());
-      const { page, pagination } = pageOf(record.tenantId, keys, request);
+      const { page, pagination } = pageOf(context, keys, request);
       return { data: page.map(toKeyMessage), pagination };
     },
 

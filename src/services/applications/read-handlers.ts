@@ -14,7 +14,13 @@ import {
 } from "../../store/port/applications.js";
 import type { ApplicationRecord } from "../../store/port/records.js";
 import { fromTimestamp } from "../../validation/time.js";
-import { type Cursors, createCursors, defaultPageSize, describeTotal } from "../pagination.js";
+import {
+  type Cursors,
+  createCursors,
+  cursorScopeOf,
+  defaultPageSize,
+  describeTotal,
+} from "../pagination.js";
 import { createFindExact } from "./find-exact.js";
 import { toApplication } from "./messages.js";
 import type { ApplicationHandlerOptions, ApplicationHandlers } from "./update-application.js";
@@ -48,13 +54,14 @@ export function createReadHandlers({
       const exact = q === "" ? undefined : await findExact(context, q.trim());
       const words = q === "" || exact ? undefined : toWords(q);
       const { filter, order = "newest" } = readSearch(request, words);
+      const scope = cursorScopeOf(context, request);
       const query = {
         tenantId,
         ids: exact && ids ? exact.filter((id) => ids.includes(id)) : (exact ?? ids),
         filter,
         order,
         size,
-        from: start === undefined ? { page } : cursors[order].read(tenantId, start),
+        from: start === undefined ? { page } : cursors[order].read(scope, start),
       };
       const list = () => {
         context.signal.throwIfAborted();
@@ -69,7 +76,7 @@ export function createReadHandlers({
           pageSize: size,
           ...(start === undefined && { pageNumber: page }),
           ...describeTotal(total, size),
-          ...(next && { next: cursors[order].encode(tenantId, next) }),
+          ...(next && { next: cursors[order].encode(scope, next) }),
           ...(stoppedAt && { incomplete: true }),
         },
         data: items.map((item) => toApplication(item)),

@@ -26,7 +26,14 @@ import {
 import type { Store } from "../../store/port/store.js";
 import { readAddress } from "../../validation/address.js";
 import { fromTimestamp, toTimestamp } from "../../validation/time.js";
-import { defaultPageSize, describeTotal, maxCounted, sealCursors, totalOf } from "../pagination.js";
+import {
+  cursorScopeOf,
+  defaultPageSize,
+  describeTotal,
+  maxCounted,
+  sealCursors,
+  totalOf,
+} from "../pagination.js";
 import { toAccessRules } from "../rules.js";
 import { createOpenStream, createResumeTokens, heartbeatOf } from "../streams.js";
 
@@ -57,7 +64,8 @@ export function createEventHandlers({
         since: readLimit(since, "since"),
         until: readLimit(until, "until"),
       };
-      const after = start === undefined ? undefined : cursors.open(tenantId, start);
+      const scope = cursorScopeOf(context, request);
+      const after = start === undefined ? undefined : cursors.open(scope, start);
       const { items, next } = await events.list({ ...range, size, after }, context.signal);
       const total = await totalOf(request, items, next !== undefined, () =>
         events.count(range, maxCounted, context.signal),
@@ -66,7 +74,7 @@ export function createEventHandlers({
         pagination: {
           pageSize: size,
           ...describeTotal(total, size),
-          ...(next !== undefined && { next: cursors.seal(tenantId, next) }),
+          ...(next !== undefined && { next: cursors.seal(scope, next) }),
         },
         data: items.map(toEvent),
       };

@@ -38,6 +38,7 @@ import { writeContextOf } from "../change-context.js";
 import { type Audit, stateOf, withDenialTarget } from "../events/audit.js";
 import {
   createCursors,
+  cursorScopeOf,
   defaultPageSize,
   describeTotal,
   maxCounted,
@@ -231,7 +232,8 @@ function createManageHandlers({
         authorizedBy: authorizedBy?.toLowerCase(),
         authorized: state === undefined ? undefined : state === "authorized",
       };
-      const after = start === undefined ? undefined : cursors.read(tenantId, start).after;
+      const scope = cursorScopeOf(context, request);
+      const after = start === undefined ? undefined : cursors.read(scope, start).after;
       const { items, more } = await sessions.list({ ...filter, size, after }, context.signal);
       const total = await totalOf(request, items, more, () => count(filter, context.signal));
       const last = items.at(-1);
@@ -239,7 +241,7 @@ function createManageHandlers({
         pagination: {
           pageSize: size,
           ...describeTotal(total, size),
-          ...(more && last && { next: cursors.encode(tenantId, { after: last.session.id }) }),
+          ...(more && last && { next: cursors.encode(scope, { after: last.session.id }) }),
         },
         data: items.map(toMessage),
       };

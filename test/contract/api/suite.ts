@@ -23,6 +23,7 @@ import { describeIdempotency } from "./idempotency.js";
 import { describeInvalidKeys } from "./invalid-keys.js";
 import { describeKeyRevocation } from "./key-revocation.js";
 import { describeKeyRotation } from "./key-rotation.js";
+import { describeListCursors } from "./list-cursors.js";
 import { describeOptimisticLocking } from "./optimistic-locking.js";
 import { describeOverview } from "./overview.js";
 import { describePrivilegeEscalation } from "./privilege-escalation.js";
@@ -52,6 +53,7 @@ const essentialCases: readonly DescribeCases[] = [
   describeCreateApplication,
   describeApplicationFields,
   describeListApplications,
+  describeListCursors,
   describeGetApplication,
   describeOptimisticLocking,
   describeSessions,
@@ -64,6 +66,7 @@ const allCases: readonly DescribeCases[] = [
   describeCreateApplication,
   describeApplicationFields,
   describeListApplications,
+  describeListCursors,
   describeSearchApplications,
   describeGetApplication,
   describeApplicationChanges,

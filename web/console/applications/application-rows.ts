@@ -49,7 +49,9 @@ export function useApplicationRows(request: ListRequest): ApplicationRows {
   const isStopped = pagination?.incomplete ?? false;
   const pages = usePages(request, isStopped ? [] : pagesWith(from, to));
   const head = first.data?.data ?? [];
-  const rest = useRest(request, isStopped ? pagination?.next : undefined, head.length);
+  // A placeholder is the page of an earlier request, and its cursor is valid only for that.
+  const cursor = isStopped && !first.isPlaceholderData ? pagination?.next : undefined;
+  const rest = useRest(request, cursor, head.length);
   const exact = useExternalIdMatch(request, isStopped);
   const exactIds = new Set(exact.map(({ id }) => id));
   const found = [...exact, ...[...head, ...rest.found].filter(({ id }) => !exactIds.has(id))];

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
 import {
@@ -14,9 +13,8 @@ import type {
   SearchSubjectsResponseSchema,
 } from "../../../../gen/latchkey/v1/authzen_service_pb.js";
 import { callOf, grantsOf } from "../../../auth/caller.js";
-import type { CursorSealerFactory } from "../../../auth/cursor-sealing.js";
+import type { CursorSealer, CursorSealerFactory } from "../../../auth/cursor-sealing.js";
 import { heldPermissions } from "../../../contract/grants.js";
-import { invalidRequest } from "../../../errors.js";
 import type { ApplicationRecord } from "../../../store/port/records.js";
 import type { Store } from "../../../store/port/store.js";
 import { validateMessage } from "../../../validation/validate.js";
@@ -60,13 +58,13 @@ export function createSubjectSearch({ store, runBatch, createSealer }: SubjectSe
       return { page: { nextToken: "" }, results: [] };
     }
     const { token = "", limit = 0 } = request.page ?? {};
-    const search = digest(type, check);
+    const scope = searchScope(tenantId, type, check);
     const { items, more } = await store.applications.list(
       {
         tenantId,
         filter: { permission: check.permission },
         size: limit > 0 ? Math.min(limit, maxPageSize) : maxPageSize,
-        from: token === "" ? { page: 1 } : { after: tokens.read(tenantId, search, token) },
+        from: token === "" ? { page: 1 } : { after: tokens.open(scope, token) },
       },
       context.signal,
     );
@@ -80,7 +78,7 @@ export function createSubjectSearch({ store, runBatch, createSealer }: SubjectSe
     }));
     const last = items.at(-1);
     return {
-      page: { nextToken: more && last ? tokens.create(tenantId, search, last.id) : "" },
+      page: { nextToken: more && last ? tokens.seal(scope, last.id) : "" },
       results: found.filter((_, index) => results[index]?.allowed).map(({ id }) => ({ type, id })),
     };
   };
@@ -90,34 +88,24 @@ function subjectOf(id: string): Parameters<typeof toCheck>[0]["subject"] {
   return { $typeName: "latchkey.v1.EvaluationSubject", type: "application", id };
 }
 
-/** Page tokens: the last application of a page, and which search it belongs to. */
-function createPageTokens(createSealer: CursorSealerFactory) {
-  const field = "page.token";
-  const refusal = "is not a token of this search: pass the page.next_token of its last response";
-  const sealer = createSealer({
+/** Page tokens: the last application of a page. */
+function createPageTokens(createSealer: CursorSealerFactory): CursorSealer {
+  return createSealer({
     purpose: "page of a subject search",
-    field,
-    refusal,
+    field: "page.token",
+    refusal: "is not a token of this search: pass the page.next_token of its last response",
     startAgain: "start again from the first page",
   });
-  return {
-    create: (tenantId: string, search: string, after: string) =>
-      sealer.seal(tenantId, `${search}${after}`),
-
-    read(tenantId: string, search: string, token: string): string {
-      const position = sealer.open(tenantId, token);
-      if (!position.startsWith(search)) {
-        throw invalidRequest({ field, message: refusal, code: "cursor" });
-      }
-      return position.slice(search.length);
-    },
-  };
 }
 
-/** Identifies a search, because a page token is valid only for its own. */
-function digest(type: string, { permission, token, origin, address }: CheckAccessRequest): string {
+/** The scope of a page token, which is valid only for its own search. */
+function searchScope(
+  tenantId: string,
+  type: string,
+  { permission, token, origin, address }: CheckAccessRequest,
+): string {
   const search = [type, permission, token?.id, token?.container, origin, address];
-  return createHash("sha256").update(JSON.stringify(search)).digest("base64url");
+  return `${tenantId} ${JSON.stringify(search)}`;
 }
 
 interface ActionSearchOptions {
