@@ -31,8 +31,11 @@ import { type Fields, findUnsupported } from "../codec/message-fields.js";
 
 type PathFields = Readonly<Record<string, string>>;
 
+/** The values of the parameters of a query by their names. */
+type QueryParameters = ReadonlyMap<string, readonly string[]>;
+
 /** Builds a message from the body, the path and the query. Each field is in exactly one of them. */
-type Decode = (body: unknown, path: PathFields, query: URLSearchParams) => MaybePromise<Message>;
+type Decode = (body: unknown, path: PathFields, query: string) => MaybePromise<Message>;
 
 interface MessageDecoder {
   readonly decode: Decode;
@@ -77,8 +80,6 @@ export function createDecoder(
   const readOthers = fieldsReader(hasBody ? boundFields : [...boundFields, ...otherFields], {});
   const queryFields = hasBody ? [] : otherFields;
   const listFields = queryFields.filter(({ fieldKind }) => fieldKind === "list");
-  const toJson = (query: URLSearchParams, violations: Violation[]) =>
-    queryToJson(queryFields, valuesByName(query, options.keepsEmpty ?? false), violations);
   const writeMask = mask && createMaskWriter(mask, options);
   const { findRuleViolations = () => [] } = options;
 
@@ -86,11 +87,11 @@ export function createDecoder(
   function check(
     message: Message,
     violations: readonly Violation[],
-    query: URLSearchParams,
+    parameters: QueryParameters,
   ): MaybePromise<Message> {
     return mapMaybePromise(findRuleViolations(message), (broken) => {
       const others = broken.filter(({ field }) => !explains(violations, field));
-      const named = hasBody ? others : others.map((other) => nameParameter(other, query));
+      const named = hasBody ? others : others.map((other) => nameParameter(other, parameters));
       throwViolations([...violations, ...named]);
       return message;
     });
@@ -106,15 +107,20 @@ export function createDecoder(
       const message = create(schema);
       readBody(body, message as unknown as Fields, "", violations);
       checkRepeated(repeatedFields, message as unknown as Fields, path, violations);
-      const others = query.size > 0 ? { ...path, ...toJson(query, violations) } : path;
+      const parameters = readQuery(query, options.keepsEmpty ?? false, violations);
+      const others =
+        parameters.size > 0
+          ? { ...path, ...queryToJson(queryFields, parameters, violations) }
+          : path;
       readOthers(others, message as unknown as Fields, "", violations);
       if (!isObject(body)) {
         throw invalidRequest(violations);
       }
       writeMask?.(message as unknown as Fields, body as Fields);
       // The rules alone would name an item of a list instead of the parameter.
-      const isChecked = violations.length > 0 || listFields.some(({ name }) => query.has(name));
-      return isChecked ? check(message, violations, query) : message;
+      const isChecked =
+        violations.length > 0 || listFields.some(({ name }) => parameters.has(name));
+      return isChecked ? check(message, violations, parameters) : message;
     },
   };
 }
@@ -146,9 +152,9 @@ function explains(violations: readonly Violation[], field: string): boolean {
 }
 
 /** Names a parameter that is sent once, which is the only item of a list, without an index. */
-function nameParameter(violation: FieldViolation, query: URLSearchParams): FieldViolation {
+function nameParameter(violation: FieldViolation, parameters: QueryParameters): FieldViolation {
   const field = violation.field.replace(/^(\w+)\[0\]/, (item, name: string) =>
-    query.getAll(name).length === 1 ? name : item,
+    parameters.get(name)?.length === 1 ? name : item,
   );
   return { ...violation, field };
 }
@@ -165,11 +171,11 @@ function isWithin(path: string, whole: string): boolean {
 /** Converts a query to the JSON of a message. */
 function queryToJson(
   fields: readonly DescField[],
-  query: ReadonlyMap<string, readonly string[]>,
+  parameters: QueryParameters,
   violations: Violation[],
 ): Record<string, unknown> {
   const json: Record<string, unknown> = {};
-  for (const [name, values] of query) {
+  for (const [name, values] of parameters) {
     const field = fields.find((field) => field.name === name);
     if (!field) {
       const names = fields.map(({ name }) => name);
@@ -186,9 +192,17 @@ function queryToJson(
 }
 
 /** The values of each parameter, in one pass: a query may have thousands. */
-function valuesByName(query: URLSearchParams, keepsEmpty: boolean): Map<string, string[]> {
+function readQuery(query: string, keepsEmpty: boolean, violations: Violation[]): QueryParameters {
   const byName = new Map<string, string[]>();
-  for (const [name, value] of query) {
+  for (const parameter of query.split("&").filter((text) => text !== "")) {
+    const end = parameter.includes("=") ? parameter.indexOf("=") : parameter.length;
+    const name = decodeText(parameter.slice(0, end));
+    const value = decodeText(parameter.slice(end + 1));
+    if (name === undefined || value === undefined) {
+      const message = "is not percent-encoded UTF-8: send a percent sign as %25";
+      addViolation(violations, name ?? "request", message, "string.unicode");
+      continue;
+    }
     const values = byName.get(name) ?? [];
     byName.set(name, values);
     if (keepsEmpty || value !== "") {
@@ -196,6 +210,18 @@ function valuesByName(query: URLSearchParams, keepsEmpty: boolean): Map<string, 
     }
   }
   return byName;
+}
+
+/**
+ * Decodes a part of a query. Returns `undefined` for what another reader may
+ * understand differently: bytes that are not UTF-8, or are not encoded.
+ */
+function decodeText(text: string): string | undefined {
+  try {
+    return /[^!-~]/.test(text) ? undefined : decodeURIComponent(text.replaceAll("+", " "));
+  } catch {
+    return undefined;
+  }
 }
 
 /** The JSON value of a parameter, or its text if it is not valid: the field reader reports that. */

@@ -51,7 +51,6 @@ type Receive = (exchange: Exchange, fields: PathFields) => MaybePromise<Message>
 
 const emptyBody = Buffer.alloc(0);
 const noFields: PathFields = {};
-const noQuery = new URLSearchParams();
 
 /**
  * Creates the REST gateway, which serves methods at the paths in their
@@ -175,10 +174,7 @@ function decoderOf(
     isPatch,
     findRuleViolations: (message) => findRequestViolations(method.input, message, listItems),
   });
-  const decode: Decode = ({ query }, fields, body) => {
-    const parameters = query === "" ? noQuery : new URLSearchParams(query);
-    return decoder.decode(body, fields, parameters);
-  };
+  const decode: Decode = ({ query }, fields, body) => decoder.decode(body, fields, query);
   // A gateway repeats a few queries. Other clients may search for texts that must not stay in memory.
   return isForGateways ? cacheByQuery(decode) : decode;
 }

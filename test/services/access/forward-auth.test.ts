@@ -12,6 +12,7 @@ import { seedTenant } from "../../contract/api/fixtures.js";
 import type { Api } from "../../support/api/api.js";
 import { createRestApi } from "../../support/api/rest.js";
 import { expectProblem, type HttpResponse, send } from "../../support/http/http.js";
+import { readResponse, useWireSessions } from "../../support/http/http2-wire.js";
 import { runLatchkey } from "../../support/service/run-latchkey.js";
 import { startServer, type TestServer } from "../../support/service/server.js";
 import { overrideStore } from "../../support/service/store.js";
@@ -89,6 +90,8 @@ function expectDenial(response: HttpResponse, status: number, code: string) {
   expect(response.headers["x-latchkey-reason"]).toBe(code);
   return expectProblem(response, status, code);
 }
+
+const openSession = useWireSessions();
 
 const identityIn = ({ headers }: HttpResponse) =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith("x-latchkey-")));
@@ -187,6 +190,51 @@ describe("forward auth", () => {
       expect(Object.keys(errors as object)).toEqual([field]);
       expect(identityIn(response)).toEqual({});
     }
+  });
+
+  it("refuses parameters that are not percent-encoded UTF-8, which others may read differently", async () => {
+    const { key } = await create("Redacted in \ufffd", ["token:read"], {
+      rules: [
+        { priority: 1, container: "/\ufffd/", transform: "redact", permissions: ["token:read"] },
+      ],
+    });
+    const read = (query: string) => forward(key, { query: `permission=token:read&${query}` });
+    for (const container of ["/%EF%BF%BD/", "%2F%ef%bf%bd"]) {
+      const allowed = await read(`container=${container}`);
+      expect(identityIn(allowed)["x-latchkey-transform"]).toBe("redact");
+    }
+    for (const [query, field] of [
+      ["container=/%ff/", "container"],
+      ["container=/%c3%28/", "container"],
+      ["container=/%ed%a0%80/", "container"],
+      ["container=/50%/", "container"],
+      ["container=/%zz/", "container"],
+      ["container=/a/&token_id=%c3", "token_id"],
+      ["deny_status=%ff", "deny_status"],
+      ["%ff=1", "request"],
+    ] as const) {
+      const response = await read(query);
+      const { violations } = expectProblem(response, 400, "invalid_request");
+      const message = "is not percent-encoded UTF-8: send a percent sign as %25";
+      expect(violations).toEqual([{ field, code: "string.unicode", message }]);
+      expect(identityIn(response)).toEqual({});
+    }
+    const space = await read("container=/a+b%20c/");
+    expect(identityIn(space)["x-latchkey-transform"]).toBe("mask");
+  });
+
+  it("refuses bytes of a parameter that are not encoded, over HTTP/2", async () => {
+    const { session } = openSession(server);
+    const stream = session.request({
+      ":path": "/access/forward?permission=token:read&container=/gr\u00f6/",
+      "svc-guard-key": gatewayKey,
+      "svc-api-key": reader.key,
+    });
+    const { headers, body } = await readResponse(stream);
+    expect(headers[":status"]).toBe(400);
+    expect(JSON.parse(body.toString()).errors).toEqual({
+      container: ["is not percent-encoded UTF-8: send a percent sign as %25"],
+    });
   });
 
   it("uses deny_status for every denial of a client, and for nothing else", async () => {

@@ -76,6 +76,7 @@ describe("the path of a route", () => {
       "/cards%20/x",
     ],
     ...["/cards/%", "/cards/%zz", "/cards/%ff", "/cards/%c0%ae%c0%ae", "/cards/\u0001"],
+    ...["/cards/gr\u00f6\u00dfe", "/cards/gr\u00c3\u00b6\u00c3\u009fe"],
   ])("never matches %j, which an upstream could read as another path", (requested) => {
     expect(isMatch({ path: "/{all...}" }, requested)).toBe(false);
   });

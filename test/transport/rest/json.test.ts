@@ -28,7 +28,6 @@ import { createSchema, fields, oneofSchema } from "../../support/generators/sche
 
 type ApplicationInit = MessageInitShape<typeof ApplicationSchema>;
 
-const noQuery = new URLSearchParams();
 const maxDepth = 32;
 const parse = (text: string) => parseJson(Buffer.from(text), maxDepth);
 
@@ -158,7 +157,7 @@ describe("parsing a body", () => {
 
 describe("decoding a request", () => {
   const decoder = createDecoder(CreateApplicationRequestSchema, [], true);
-  const decode = (body: unknown) => decoder.decode(body, {}, noQuery);
+  const decode = (body: unknown) => decoder.decode(body, {}, "");
 
   it("refuses a list over its limit without checking its items", () => {
     const unreadable = new Proxy({}, { get: () => expect("an item").toBe("not read") });
@@ -256,7 +255,7 @@ describe("decoding a request", () => {
         fc.property(messageInits(schema), (init) => {
           const message = create(schema as DescMessage, init as MessageInitShape<DescMessage>);
           const body = toJson(schema, message as never, { useProtoFieldName: true });
-          expect(decode(body, {}, noQuery)).toStrictEqual(message);
+          expect(decode(body, {}, "")).toStrictEqual(message);
         }),
       );
     },
@@ -266,12 +265,12 @@ describe("decoding a request", () => {
     const refusal = "cannot be sent with text: send only one of text or whole_number";
     const body = createDecoder(oneofSchema, [], true);
     const inBody = { text: "a", whole_number: 1 };
-    expect(violationsOf(() => body.decode(inBody, {}, noQuery))).toEqual({ whole_number: refusal });
-    expect(body.decode({ text: null, whole_number: 0 }, {}, noQuery)).toMatchObject({
+    expect(violationsOf(() => body.decode(inBody, {}, ""))).toEqual({ whole_number: refusal });
+    expect(body.decode({ text: null, whole_number: 0 }, {}, "")).toMatchObject({
       choice: { case: "wholeNumber", value: 0 },
     });
     const query = createDecoder(oneofSchema, ["text"], false);
-    const inQuery = new URLSearchParams({ whole_number: "1" });
+    const inQuery = "whole_number=1";
     expect(violationsOf(() => query.decode({}, { text: "a" }, inQuery))).toEqual({
       whole_number: refusal,
     });
@@ -330,7 +329,7 @@ describe("decoding a request", () => {
   it("reads a duration with a fraction of a second", () => {
     const decoder = createDecoder(RegenerateApplicationKeyRequestSchema, ["id"], true);
     const decodePeriod = (grace_period: unknown) =>
-      decoder.decode({ grace_period }, { id: "42" }, noQuery);
+      decoder.decode({ grace_period }, { id: "42" }, "");
     expect(decodePeriod("3600s")).toEqual(
       create(RegenerateApplicationKeyRequestSchema, { id: "42", gracePeriod: { seconds: 3_600n } }),
     );
@@ -350,7 +349,7 @@ describe("decoding a request", () => {
       fc.assert(
         fc.property(values, (value) => {
           const message = create(schema, { value } as MessageInitShape<DescMessage>);
-          expect(decode(toJson(schema, message), {}, noQuery)).toStrictEqual(message);
+          expect(decode(toJson(schema, message), {}, "")).toStrictEqual(message);
         }),
       );
     }
@@ -379,10 +378,10 @@ describe("decoding a request", () => {
   ])("refuses %j as a duration and names its path", (value) => {
     const message = "must be a duration such as 3600s";
     const single = createDecoder(createSchema(fields.duration, {}), [], true);
-    expect(violationsOf(() => single.decode({ value }, {}, noQuery))).toEqual({ value: message });
+    expect(violationsOf(() => single.decode({ value }, {}, ""))).toEqual({ value: message });
     const list = createDecoder(createSchema(fields.durations, {}), [], true);
     const body = { value: ["1s", value] };
-    expect(violationsOf(() => list.decode(body, {}, noQuery))).toEqual({ "value[1]": message });
+    expect(violationsOf(() => list.decode(body, {}, ""))).toEqual({ "value[1]": message });
   });
 
   it("reads every accepted duration as the library does", () => {
@@ -392,7 +391,7 @@ describe("decoding a request", () => {
       fc.property(fc.array(part, { maxLength: 5 }), (parts) => {
         const value = `${parts.join("")}s`;
         try {
-          const message = decode({ value }, {}, noQuery);
+          const message = decode({ value }, {}, "");
           expect(message).toMatchObject({ value: fromJson(DurationSchema, value) });
         } catch (error) {
           expect(error).toBeInstanceOf(Problem);
@@ -436,25 +435,23 @@ describe("decoding a request", () => {
 describe("decoding a path and a query", () => {
   it("reads path fields from the path and not from the body", () => {
     const decoder = createDecoder(UpdateApplicationRequestSchema, ["id"], true);
-    expect(decoder.decode({ name: "a" }, { id: "42" }, noQuery)).toMatchObject({
+    expect(decoder.decode({ name: "a" }, { id: "42" }, "")).toMatchObject({
       id: "42",
       name: "a",
     });
-    expect(violationsOf(() => decoder.decode({ id: "43" }, { id: "42" }, noQuery))).toHaveProperty(
-      "id",
-    );
+    expect(violationsOf(() => decoder.decode({ id: "43" }, { id: "42" }, ""))).toHaveProperty("id");
   });
 
   it("does not read header fields from the path or the query", () => {
     const decoder = createDecoder(DeleteApplicationRequestSchema, ["id"], false);
-    const parameters = new URLSearchParams("if_match=17");
+    const parameters = "if_match=17";
     expect(violationsOf(() => decoder.decode({}, { id: "42" }, parameters))).toEqual({
       if_match: "is not a parameter of this path",
     });
   });
 
   const list = createDecoder(ListApplicationsRequestSchema, [], false);
-  const query = (text: string) => list.decode({}, {}, new URLSearchParams(text));
+  const query = (text: string) => list.decode({}, {}, text);
 
   it("reads numbers, and repeated parameters as lists", () => {
     expect(query("id=a&page=2&id=b")).toMatchObject({ id: ["a", "b"], page: 2 });
@@ -466,10 +463,10 @@ describe("decoding a path and a query", () => {
 
   it("reads a valid duration and refuses an invalid one", () => {
     const { decode } = createDecoder(createSchema(fields.duration, {}), [], false);
-    expect(decode({}, {}, new URLSearchParams("value=1.5s"))).toMatchObject({
+    expect(decode({}, {}, "value=1.5s")).toMatchObject({
       value: { seconds: 1n, nanos: 500_000_000 },
     });
-    const bad = new URLSearchParams("value=90");
+    const bad = "value=90";
     expect(violationsOf(() => decode({}, {}, bad))).toHaveProperty("value");
   });
 
@@ -480,7 +477,7 @@ describe("decoding a path and a query", () => {
 
   it("refuses query parameters on methods with a body", () => {
     const decoder = createDecoder(CreateApplicationRequestSchema, [], true);
-    const parameters = new URLSearchParams("name=b");
+    const parameters = "name=b";
     expect(violationsOf(() => decoder.decode({ name: "a" }, {}, parameters))).toEqual({
       name: "is not a parameter of this path",
     });

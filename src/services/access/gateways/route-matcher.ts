@@ -183,12 +183,12 @@ function readHost(text: string): string | undefined {
  * Splits the path of a request into decoded segments, without the query and a
  * slash at the end. Returns `undefined` for a path that an upstream could read as
  * another one: with a fragment, empty, `.` or `..` segments, segments that end in a
- * dot or a space, encoded slashes, backslashes, semicolons, control characters, or
- * characters that are encoded twice.
+ * dot or a space, encoded slashes, backslashes, semicolons, control characters,
+ * characters that are encoded twice, or other characters that are not encoded.
  */
 function splitPath(target: string): string[] | undefined {
   const path = target.replace(/\?.*$/s, "");
-  if (!path.startsWith("/") || /%(2f|5c|00|25)|[\\#]/i.test(path)) {
+  if (!path.startsWith("/") || /%(2f|5c|00|25)|[\\#\u0080-\uffff]/i.test(path)) {
     return undefined;
   }
   try {
