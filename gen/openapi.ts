@@ -487,7 +487,7 @@ export const openapi = {
             "name": "start",
             "in": "query",
             "required": false,
-            "description": "The cursor to continue from: the `pagination.next` of an earlier response to the same query.",
+            "description": "The cursor to continue from: the `pagination.next` of an earlier response. The other fields must be those of its request, except `size`.",
             "schema": {
               "type": "string",
               "maxLength": 1000,
@@ -2667,7 +2667,7 @@ export const openapi = {
             "name": "start",
             "in": "query",
             "required": false,
-            "description": "The cursor to continue from: the `pagination.next` of an earlier response to the same query.",
+            "description": "The cursor to continue from: the `pagination.next` of an earlier response. The other fields must be those of its request, except `size`.",
             "schema": {
               "type": "string",
               "maxLength": 1000,
@@ -4369,7 +4369,7 @@ export const openapi = {
             "name": "start",
             "in": "query",
             "required": false,
-            "description": "The cursor to continue from: the `pagination.next` of an earlier response to the same query.",
+            "description": "The cursor to continue from: the `pagination.next` of an earlier response. The other fields must be those of its request, except `size`.",
             "schema": {
               "type": "string",
               "maxLength": 1000,
@@ -5655,7 +5655,7 @@ export const openapi = {
             "name": "start",
             "in": "query",
             "required": false,
-            "description": "The cursor to continue from: the `pagination.next` of an earlier response.",
+            "description": "The cursor to continue from: the `pagination.next` of an earlier response. The other fields must be those of its request, except `size` and `include_total`.",
             "schema": {
               "type": "string",
               "maxLength": 1000,
@@ -7605,7 +7605,7 @@ export const openapi = {
             "name": "start",
             "in": "query",
             "required": false,
-            "description": "The cursor to continue from: the `pagination.next` of an earlier response.",
+            "description": "The cursor to continue from: the `pagination.next` of an earlier response. The other fields must be those of its request, except `size` and `include_total`.",
             "schema": {
               "type": "string",
               "maxLength": 1000,

@@ -359,8 +359,8 @@ export type ListApplicationsRequest = Message<"latchkey.v1.ListApplicationsReque
   size?: number | undefined;
 
   /**
-   * The cursor to continue from: the `pagination.next` of an earlier response to
-   * the same query.
+   * The cursor to continue from: the `pagination.next` of an earlier response. The
+   * other fields must be those of its request, except `size`.
    *
    * @generated from field: optional string start = 4;
    */
@@ -889,8 +889,8 @@ export type ListApplicationKeysRequest = Message<"latchkey.v1.ListApplicationKey
   size?: number | undefined;
 
   /**
-   * The cursor to continue from: the `pagination.next` of an earlier response to
-   * the same query.
+   * The cursor to continue from: the `pagination.next` of an earlier response. The
+   * other fields must be those of its request, except `size`.
    *
    * @generated from field: optional string start = 3;
    */
