@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { connect as connectHttp2 } from "node:http2";
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
@@ -80,6 +81,8 @@ describe("records at the limit", () => {
         createGrpcTransport({ baseUrl: service.url }),
       );
       const stopped = new AbortController();
+      // Each watcher listens to it.
+      setMaxListeners(0, stopped.signal);
       let received = 0;
       const watchers = Array.from({ length: 100 }, async () => {
         const headers = { "svc-api-key": service.firstKey };
