@@ -38,6 +38,8 @@ const malformedKey: InvalidCheck = {
   detail: "The key is malformed.",
 };
 
+const missingKey: InvalidCheck = { reason: "unknown_key", detail: "The request has no key." };
+
 /** In UTF-16 units; longer than any text that the service accepts. */
 const maxTextLength = 1_000;
 
@@ -51,8 +53,8 @@ export function parseCheckRequest(
   token: unknown,
   context: unknown,
 ): CheckRequest | InvalidCheck {
-  if (!isText(key)) {
-    return malformedKey;
+  if (!isText(key) || key === "") {
+    return key === undefined || key === "" ? missingKey : malformedKey;
   }
   if (!isText(permission)) {
     return invalid("The permission must be a string, for example token:read.");

@@ -18,11 +18,11 @@ import { deny, failClosed } from "./fail-closed.js";
 export interface Guard {
   /**
    * Checks whether a key has a permission, optionally on a token. Never throws:
-   * if a check fails, access is denied. A key that is restricted to origins or
-   * networks is denied unless the context is given.
+   * if a check fails, access is denied, as it is without a key. A key that is
+   * restricted to origins or networks is denied unless the context is given.
    */
   check(
-    key: string,
+    key: string | undefined,
     permission: string,
     token?: Token,
     context?: RequestContext,

@@ -562,6 +562,16 @@ describe("a guard", () => {
     expect(service.checks).toHaveLength(0);
   });
 
+  it("denies a request without a key like one with an empty key", async () => {
+    const [missing, empty] = [
+      await guard.check(undefined, permission),
+      await guard.check("", permission),
+    ];
+    expect(missing).toMatchObject({ reason: "unknown_key", detail: "The request has no key." });
+    expect(missing).toEqual(empty);
+    expect(service.checks).toHaveLength(0);
+  });
+
   it("treats null as no token", async () => {
     await runCheck(allowed);
     const decision = await guard.check(key, permission, null as unknown as Token);

@@ -34,7 +34,7 @@ const decisions: Record<string, Partial<Decision>> = {
 
 interface FakeGuard extends Guard {
   /** The checks so far, in order. */
-  readonly checks: [key: string, permission: string, token: Token | undefined][];
+  readonly checks: [key: string | undefined, permission: string, token: Token | undefined][];
   /** The contexts of the checks, in the same order. */
   readonly contexts: (RequestContext | undefined)[];
 }
@@ -49,7 +49,7 @@ export function createFakeGuard(): FakeGuard {
     async check(key, permission, token, context) {
       checks.push([key, permission, token]);
       contexts.push(context);
-      return { allowed: false, source: "service", staleness: 0, ...decisions[key] };
+      return { allowed: false, source: "service", staleness: 0, ...decisions[key ?? ""] };
     },
     ready: async () => {},
     close: async () => {},
