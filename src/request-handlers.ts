@@ -30,6 +30,7 @@ import type { ResponseBudget } from "./lib/response-budget.js";
 import { createPipelines } from "./middleware/pipeline.js";
 import type { UntrustedForwarding } from "./middleware/untrusted-forwarding.js";
 import { createAuthZenHandlers } from "./services/access/authzen/handlers.js";
+import { createRunBatch } from "./services/access/batch.js";
 import { createChecks } from "./services/access/check.js";
 import { createExtAuthzHandlers } from "./services/access/gateways/ext-authz.js";
 import { createForwardAuthHandlers } from "./services/access/gateways/forward-auth.js";
@@ -132,13 +133,15 @@ interface ImplementationsOptions {
 
 /** The services of the API. */
 function createImplementations(options: ImplementationsOptions): Implementation[] {
-  const { store, readKey, addressOf, settings, clock } = options;
+  const { store, readKey, addressOf, rateLimits, settings, clock } = options;
   const { keyHeader, grantPolicy, trustedProxies } = settings;
   const subjects = createSubjects({ ...options, grantPolicy });
   const checks = createChecks({ store, subjects });
   const handlerOptions = {
     ...options,
     checks,
+    // Shared, as it limits the batches of a tenant.
+    runBatch: createRunBatch({ checks, rateLimits }),
     subjects,
     grantGuard: createGrantGuard(settings.grantPolicy),
     audit: createAudit(addressOf),

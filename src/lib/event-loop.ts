@@ -61,6 +61,14 @@ export function createPace(throwIfCanceled: () => void = () => {}): Pace {
   return () => (shouldYield() ? resume() : undefined);
 }
 
+/**
+ * Returns a promise to wait for before a long computation that has no steps, if this tick has no
+ * time left. Without one, the computation must start at once: others check in between otherwise.
+ */
+export function waitForTime(): Promise<void> | undefined {
+  return createPace()();
+}
+
 function resumeNext(): void {
   waiting.shift()?.();
   if (waiting.length > 0) {

@@ -4,13 +4,18 @@ import {
 } from "../../../gen/latchkey/v1/access_service_pb.js";
 import type { AuthorizedCall } from "../../auth/caller.js";
 import { Problem } from "../../errors.js";
+import { createKeyedSemaphore } from "../../lib/concurrency.js";
 import { createPace, type Pace, yieldToEventLoop } from "../../lib/event-loop.js";
 import { validateMessage } from "../../validation/validate.js";
 import { type RateLimits, throwIfRefused } from "../rate-limits/rate-limits.js";
 import type { CheckResult, Checks } from "./check.js";
 
 /** Checks whose subjects are read together, which bounds the memory of a batch. */
-const checksPerPart = 200;
+const checksPerPart = 50;
+
+/** Larger parts wait for others of their tenant, because their subjects may be large. */
+const checksOfSmallPart = 20;
+const concurrentParts = 2;
 
 interface BatchOptions {
   readonly checks: Pick<Checks, "openBatch">;
@@ -27,7 +32,7 @@ type ToCheck<T> = (item: T) => CheckAccessRequest | Problem;
  * of the caller. If the limit allows fewer, throws; the field is that of the request
  * which determines how many there are. A canceled call stops.
  */
-type RunBatch = <T>(
+export type RunBatch = <T>(
   call: AuthorizedCall,
   field: string,
   items: readonly T[],
@@ -36,15 +41,29 @@ type RunBatch = <T>(
 ) => Promise<CheckResult[]>;
 
 export function createRunBatch({ checks, rateLimits }: BatchOptions): RunBatch {
+  const withPartLimit = createKeyedSemaphore(concurrentParts);
+
   return async ({ caller, call }, field, items, toCheck, isLast) => {
     const countChecks = rateLimits.createCheckCounter(caller, call.peer);
     throwIfRefused(await countChecks(items.length, field));
-    const pace = createPace(() => {
+    function throwIfCanceled(): void {
       if (call.cancellation.reason) {
         throw call.cancellation.reason;
       }
-    });
-    const evaluate = checks.openBatch(caller, pace);
+    }
+    const pace = createPace(throwIfCanceled);
+    const evaluatePart = checks.openBatch(caller, pace);
+
+    async function evaluate(part: readonly (CheckAccessRequest | Problem)[]) {
+      if (part.length <= checksOfSmallPart) {
+        return evaluatePart(part);
+      }
+      return withPartLimit(caller.application.tenantId, () => {
+        throwIfCanceled();
+        return evaluatePart(part);
+      });
+    }
+
     const results: CheckResult[] = [];
     while (results.length < items.length) {
       const part = items.slice(results.length, results.length + checksPerPart);

@@ -34,6 +34,7 @@ import {
   type CachedGrantsOf,
   createGrantCache,
   type GrantsRecord,
+  weightOf,
 } from "./grant-cache.js";
 import { type Subject, type Subjects, type SubjectsById, subjectIdOf } from "./subjects.js";
 
@@ -77,8 +78,11 @@ export type EvaluatePart = (
   requests: readonly (CheckAccessRequest | Problem)[],
 ) => Promise<CheckResult[]>;
 
-/** The subjects that the parts of a batch share, which bounds its memory. */
-const maxKnownSubjects = 200;
+/** The weight of the grants that the parts of a batch share, which bounds its memory. */
+const maxKnownWeight = 1024 * 1024;
+
+/** The estimated weight of a subject without its grants. */
+const subjectWeight = 1_000;
 
 export function createChecks({ store, subjects }: CheckOptions): Checks {
   const grantCache = createGrantCache();
@@ -208,13 +212,13 @@ export function createChecks({ store, subjects }: CheckOptions): Checks {
 
     openBatch(caller, pace) {
       const compiledGrantsOf = createCompiledOnce(grantCache);
+      const known = createKnownSubjects();
       let checkedAt: Timestamp | undefined;
-      let found: SubjectsById = new Map();
       return async (requests) => {
         checkedAt ??= toTimestamp(await storeClock());
         const valid = requests.flatMap((request) => (request instanceof Problem ? [] : request));
-        const read = await subjects.findMany(caller, valid, { known: found, pace });
-        found = found.size > maxKnownSubjects ? read : new Map([...found, ...read]);
+        const found = await subjects.findMany(caller, valid, { known: known.subjects, pace });
+        known.add(found);
         const results: CheckResult[] = [];
         for (const request of requests) {
           const pause = pace();
@@ -237,6 +241,37 @@ export function createChecks({ store, subjects }: CheckOptions): Checks {
       };
     },
   };
+}
+
+/** Keeps the latest subjects of a batch, as long as their grants are small enough. */
+function createKnownSubjects() {
+  const subjects = new Map<string, Subject>();
+  let weight = 0;
+  return {
+    subjects: subjects as SubjectsById,
+
+    add(found: SubjectsById): void {
+      for (const [id, subject] of found) {
+        if (subjects.has(id)) {
+          continue;
+        }
+        const added = weightOfSubject(subject);
+        if (weight + added > maxKnownWeight) {
+          subjects.clear();
+          weight = 0;
+        }
+        if (added <= maxKnownWeight) {
+          subjects.set(id, subject);
+          weight += added;
+        }
+      }
+    },
+  };
+}
+
+function weightOfSubject({ owner }: Subject): number {
+  const grants = [owner?.application, owner?.session, owner?.boundary];
+  return grants.reduce((sum, each) => sum + (each ? weightOf(each) : 0), subjectWeight);
 }
 
 /** Compiles the grants of a record once as long as the record is in use, even if they are not cached. */

@@ -57,7 +57,8 @@ const permissionWeight = 16;
 /** Estimated size of an index entry. */
 const indexWeight = 200;
 
-function weightOf({ rules }: Grants): number {
+/** The approximate size of compiled grants in bytes. */
+export function weightOf({ rules }: Grants): number {
   const each = permissionWeight + (rules.length > maxLinearRules ? indexWeight : 0);
   return rules.reduce(
     (weight, rule) => weight + ruleWeight + rule.permissions.length * each + textIn(rule),

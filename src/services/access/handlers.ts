@@ -21,7 +21,7 @@ import { createShortPages } from "../pagination.js";
 import { type RateLimits, throwIfRefused } from "../rate-limits/rate-limits.js";
 import { showGrants } from "../rules.js";
 import { createOpenStream, createResumeTokens } from "../streams.js";
-import { createRunBatch } from "./batch.js";
+import type { RunBatch } from "./batch.js";
 import type { Checks } from "./check.js";
 import { watchCredentials } from "./watch.js";
 
@@ -31,6 +31,7 @@ const streamWindow = { total: 512, max: 256, min: 2 };
 interface AccessHandlerOptions {
   readonly store: Store;
   readonly checks: Checks;
+  readonly runBatch: RunBatch;
   readonly rateLimits: Pick<RateLimits, "createCheckCounter">;
   readonly createSealer: CursorSealerFactory;
   /** Aborts when the server stops, which ends streams. */
@@ -40,11 +41,11 @@ interface AccessHandlerOptions {
 export function createAccessHandlers({
   store,
   checks,
+  runBatch,
   rateLimits,
   createSealer,
   stopping,
 }: AccessHandlerOptions): ServiceImpl<typeof AccessService> {
-  const runBatch = createRunBatch({ checks, rateLimits });
   const resumeTokens = createResumeTokens(createSealer, "credentials");
   const pageOf = createShortPages<{ readonly name: string }>(createSealer, "permissions", {
     idOf: ({ name }) => name,

@@ -1,6 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { ApplicationSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { createFieldReaders } from "../../contract/message-converter.js";
+import type { Pace } from "../../lib/event-loop.js";
 import type { ApplicationRecord } from "../../store/port/records.js";
 import { toTimestamp } from "../../validation/time.js";
 import { toAccessRules } from "../rules.js";
@@ -40,4 +41,21 @@ for (const { name, read } of readers.filter((reader) => reader.name !== "key")) 
 /** Converts a record to the response message. The key is present only if it was just created. */
 export function toApplication(record: ApplicationRecord, key?: string): ApplicationInit {
   return new ApplicationMessage(record, key) as ApplicationInit;
+}
+
+/** Converts the records of a page. The rules are converted one record after another: all of them take long. */
+export async function toApplications(
+  records: readonly ApplicationRecord[],
+  pace: Pace,
+): Promise<ApplicationInit[]> {
+  const messages: ApplicationInit[] = [];
+  for (const record of records) {
+    const pause = pace();
+    if (pause) {
+      await pause;
+    }
+    const rules = { value: toAccessRules(record.rules) };
+    messages.push(Object.defineProperty(toApplication(record), "rules", rules));
+  }
+  return messages;
 }

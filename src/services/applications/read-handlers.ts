@@ -5,6 +5,7 @@ import { callerOf } from "../../auth/caller.js";
 import type { ApplicationType } from "../../contract/grants.js";
 import { applicationNotFound } from "../../errors.js";
 import { createKeyedSemaphore } from "../../lib/concurrency.js";
+import { createPace, waitForTime } from "../../lib/event-loop.js";
 import {
   type ApplicationFilter,
   type ApplicationStore,
@@ -22,7 +23,7 @@ import {
   describeTotal,
 } from "../pagination.js";
 import { createFindExact } from "./find-exact.js";
-import { toApplication } from "./messages.js";
+import { toApplication, toApplications } from "./messages.js";
 import type { ApplicationHandlerOptions, ApplicationHandlers } from "./update-application.js";
 
 /** Searches for words per tenant at a time. Each reads up to 10,000 applications. */
@@ -67,8 +68,18 @@ export function createReadHandlers({
         context.signal.throwIfAborted();
         return applications.list(query, context.signal);
       };
+      const pause = waitForTime();
+      if (pause) {
+        await pause;
+      }
       const found = await (words ? withSearchLimit(tenantId, list) : list());
       const { items, more, total, stoppedAt } = found;
+      const data = await toApplications(
+        items,
+        createPace(() => context.signal.throwIfAborted()),
+      );
+      // Many pages may be ready at once, and encoding one takes long.
+      await waitForTime();
       const last = items.at(-1);
       const next = more && last ? listPositionOf(order, last) : stoppedAt;
       return {
@@ -79,7 +90,7 @@ export function createReadHandlers({
           ...(next && { next: cursors[order].encode(scope, next) }),
           ...(stoppedAt && { incomplete: true }),
         },
-        data: items.map((item) => toApplication(item)),
+        data,
       };
     },
 

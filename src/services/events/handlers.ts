@@ -13,7 +13,7 @@ import { callerOf, callOf } from "../../auth/caller.js";
 import type { CursorSealer, CursorSealerFactory } from "../../auth/cursor-sealing.js";
 import { createConverter } from "../../contract/message-converter.js";
 import { eventNotFound, Problem } from "../../errors.js";
-import { createPace } from "../../lib/event-loop.js";
+import { waitForTime } from "../../lib/event-loop.js";
 import { formatAddress } from "../../lib/networks.js";
 import {
   type CredentialState,
@@ -70,6 +70,11 @@ export function createEventHandlers({
       const total = await totalOf(request, items, next !== undefined, () =>
         events.count(range, maxCounted, context.signal),
       );
+      // Many pages may be ready at once, and converting one takes long.
+      const pause = waitForTime();
+      if (pause) {
+        await pause;
+      }
       return {
         pagination: {
           pageSize: size,
@@ -152,8 +157,11 @@ async function* watchEvents(
 
   for await (const batch of events.follow({ tenantId, after, heartbeat, signal })) {
     await reauthorize();
-    // An event wakes all watchers at once. Encoding a large one takes long.
-    await createPace()();
+    // An event wakes all watchers at once. Converting a large one takes long.
+    const pause = waitForTime();
+    if (pause) {
+      await pause;
+    }
     // A batch without matching events serves as a heartbeat.
     const matching = batch.events.filter((event) => matchesEventFilter(event, filter));
     yield {

@@ -20,6 +20,7 @@ import {
   sessionQuotaReached,
   unauthenticated,
 } from "../../errors.js";
+import { waitForTime } from "../../lib/event-loop.js";
 import { withTimeout } from "../../lib/timeout.js";
 import { newId } from "../../lib/uuid.js";
 import { SessionQuotaReached } from "../../store/port/errors.js";
@@ -236,6 +237,11 @@ function createManageHandlers({
       const after = start === undefined ? undefined : cursors.read(scope, start).after;
       const { items, more } = await sessions.list({ ...filter, size, after }, context.signal);
       const total = await totalOf(request, items, more, () => count(filter, context.signal));
+      // Many pages may be ready at once, and converting one takes long.
+      const pause = waitForTime();
+      if (pause) {
+        await pause;
+      }
       const last = items.at(-1);
       return {
         pagination: {

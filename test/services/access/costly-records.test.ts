@@ -124,6 +124,85 @@ describe("a batch of checks", () => {
     );
   });
 
+  it("keeps subjects for later checks only as long as their grants are small together", async () => {
+    const description = "x".repeat(430);
+    const rules = Array.from({ length: 100 }, () => ({
+      priority: 1,
+      description,
+      container: "/",
+      transform: "mask",
+      permissions: [permission],
+    }));
+    const ids: string[] = [];
+    for (let index = 0; index < 40; index++) {
+      ids.push((await tenant.createApplication("private", { rules })).id);
+    }
+    let reads = 0;
+    const api = await connect(({ applications }) => ({
+      applications: {
+        find: (id) => {
+          reads += ids.includes(id) ? 1 : 0;
+          return applications.find(id);
+        },
+      },
+    }));
+    const readsFor = async (count: number) => {
+      reads = 0;
+      const checks = Array.from({ length: 200 }, (_, index) => ({
+        applicationId: ids[index % count],
+        permission,
+        token: { container: "/" },
+      }));
+      const { results } = await api.batchCheckAccess(tenant.root.key, { checks });
+      expect(results.filter(({ allowed }) => allowed)).toHaveLength(checks.length);
+      return reads;
+    };
+    expect(await readsFor(4)).toBe(4);
+    expect(await readsFor(40)).toBeGreaterThan(40);
+  });
+
+  it("waits for other large batches of its tenant", async () => {
+    const running = new Map<string, number>();
+    const most = new Map<string, number>();
+    const runBatch = createRunBatch({
+      checks: {
+        openBatch:
+          ({ application: { tenantId } }) =>
+          async (requests) => {
+            const now = (running.get(tenantId) ?? 0) + 1;
+            running.set(tenantId, now);
+            most.set(tenantId, Math.max(most.get(tenantId) ?? 0, now));
+            await yieldToEventLoop();
+            running.set(tenantId, (running.get(tenantId) ?? 0) - 1);
+            return requests.map(() => ({ allowed: true }) as CheckResult);
+          },
+      },
+      rateLimits: { createCheckCounter: () => () => undefined },
+    });
+    const run = async (tenantId: string, count: number) => {
+      const items = Array.from({ length: count }, () =>
+        create(CheckAccessRequestSchema, {
+          principal: { case: "externalId", value: "a" },
+          permission,
+        }),
+      );
+      const caller = { application: { tenantId } };
+      const call = { caller, call: { cancellation: new Cancellation(), peer: {} } };
+      const batches = Array.from({ length: 5 }, () =>
+        runBatch(call as unknown as AuthorizedCall, "checks", items, (item) => item),
+      );
+      for (const results of await Promise.all(batches)) {
+        expect(results).toHaveLength(count);
+      }
+    };
+    await Promise.all([run("large", 150), run("other", 150), run("small", 20)]);
+    expect([...most]).toEqual([
+      ["large", 2],
+      ["other", 2],
+      ["small", 5],
+    ]);
+  });
+
   it("stops at REQUEST_TIMEOUT", async () => {
     let reads = 0;
     const api = await connect(

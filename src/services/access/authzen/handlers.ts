@@ -11,8 +11,7 @@ import { Problem } from "../../../errors.js";
 import { mapMaybePromise } from "../../../lib/async.js";
 import type { Store } from "../../../store/port/store.js";
 import { checkMessage, validateMessage } from "../../../validation/validate.js";
-import type { RateLimits } from "../../rate-limits/rate-limits.js";
-import { createRunBatch } from "../batch.js";
+import type { RunBatch } from "../batch.js";
 import type { CheckResult, Checks } from "../check.js";
 import type { Subjects } from "../subjects.js";
 import { completeCheck, toCheck, toDecision, withDefaults } from "./mapping.js";
@@ -22,7 +21,7 @@ interface AuthZenHandlerOptions {
   readonly store: Store;
   readonly checks: Checks;
   readonly subjects: Subjects;
-  readonly rateLimits: Pick<RateLimits, "createCheckCounter">;
+  readonly runBatch: RunBatch;
   readonly createSealer: CursorSealerFactory;
 }
 
@@ -30,8 +29,7 @@ interface AuthZenHandlerOptions {
 export function createAuthZenHandlers(
   options: AuthZenHandlerOptions,
 ): ServiceImpl<typeof AuthZenService> {
-  const { store, checks, subjects, rateLimits, createSealer } = options;
-  const runBatch = createRunBatch({ checks, rateLimits });
+  const { store, checks, subjects, runBatch, createSealer } = options;
 
   function evaluate(caller: Caller, request: EvaluateRequest) {
     const check = toCheck(request);

@@ -18,7 +18,7 @@ import { heldPermissions } from "../../../contract/grants.js";
 import type { ApplicationRecord } from "../../../store/port/records.js";
 import type { Store } from "../../../store/port/store.js";
 import { validateMessage } from "../../../validation/validate.js";
-import type { createRunBatch } from "../batch.js";
+import type { RunBatch } from "../batch.js";
 import type { Subjects } from "../subjects.js";
 import { toActionName, toCheck } from "./mapping.js";
 
@@ -27,7 +27,7 @@ const maxPageSize = 100;
 
 interface SubjectSearchOptions {
   readonly store: Pick<Store, "applications">;
-  readonly runBatch: ReturnType<typeof createRunBatch>;
+  readonly runBatch: RunBatch;
   readonly createSealer: CursorSealerFactory;
 }
 
@@ -110,7 +110,7 @@ function searchScope(
 
 interface ActionSearchOptions {
   readonly subjects: Pick<Subjects, "find">;
-  readonly runBatch: ReturnType<typeof createRunBatch>;
+  readonly runBatch: RunBatch;
 }
 
 /** Creates the search for actions: the permissions of the subject on the type of the resource that pass the check. */
