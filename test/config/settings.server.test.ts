@@ -294,7 +294,9 @@ describe("UNAUTHORIZED_SESSION_QUOTA", () => {
     const own = await Promise.all(Array.from({ length: 13 }, () => open(server, publicKey)));
     expect(own.map(({ status }) => status)).toEqual(own.map(() => 201));
     const full = await open(server, publicKey);
-    expect(expectProblem(full, 429, "session_quota_reached").detail).toContain("quota of 20 ");
+    expect(expectProblem(full, 429, "session_quota_reached").detail).toContain(
+      "quota of 20 sessions that wait for authorization",
+    );
     expect(full.headers["retry-after"]).toBe("180");
   });
 

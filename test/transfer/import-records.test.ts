@@ -110,14 +110,25 @@ describe("an import", () => {
   it("refuses records whose grants are larger than the limit", async () => {
     const store = await folder.open();
     const rule = { priority: 1, conditions: [], transform: "mask", permissions: ["token:read"] };
-    const rules = times(1_000, () => ({ ...rule, container: `/${"a".repeat(60)}/` }));
-    const outcome = await importInto(store, file(applicationLine(anApplication({ rules }))));
-    expect(outcome.messages).toEqual([
-      expect.stringMatching(
-        /^line 2: application\.rules: must be at most 65536 bytes .* \d{5} bytes/,
+    const value = `/${"a".repeat(60)}/`;
+    const rules = times(1_000, () => ({ ...rule, container: value }));
+    const condition = { attribute: "container", operator: "equals", value };
+    const application = anApplication();
+    const session = anImportedSession(application, {
+      rules: times(1_000, () => ({ ...rule, conditions: [condition] })),
+      authorizedAt: 1,
+      authorizedBy: application.id,
+    });
+    const lines = [applicationLine(anApplication({ rules })), sessionLine(session)];
+    const outcome = await importInto(store, file(...lines));
+    expect(outcome.messages).toEqual(
+      ["line 2: application", "line 3: session"].map((record) =>
+        expect.stringMatching(
+          new RegExp(`^${record}\\.rules: must be at most 65536 bytes .* but they are \\d+ bytes`),
+        ),
       ),
-    ]);
-    expect((await exportAll(store)).applications).toEqual([]);
+    );
+    expect(await exportAll(store)).toEqual({ applications: [], sessions: [], events: [] });
   });
 
   it("reports each invalid line with its number and error, and adds all others", async () => {

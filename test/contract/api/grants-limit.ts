@@ -1,4 +1,5 @@
-import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { create } from "@bufbuild/protobuf";
+import { FieldMaskSchema, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
 import { type ApiSubject, containerRule, seedTenant, sessionRule, tokenRead } from "./fixtures.js";
 
@@ -50,6 +51,25 @@ export function describeGrantsLimit({ server, api, expectRefused }: ApiSubject):
       await expectTooLarge(api().updateApplication(root.key, { ...update, ...tooLarge }));
       const { rules } = await api().updateApplication(root.key, { ...update, ...largest });
       expect(rules).toHaveLength(largest.rules.length);
+    });
+
+    it("are refused if they are too large together with those that an update keeps", async () => {
+      const { root, createApplication } = await seedTenant(server(), api());
+      const { id } = await createApplication("private", largest);
+      const update = (...paths: string[]) =>
+        api().updateApplication(root.key, {
+          id,
+          name: "updated",
+          permissions: ["a:b"],
+          rules: largest.rules,
+          updateMask: create(FieldMaskSchema, { paths }),
+        });
+      const added = limit + 2 + "a:b".length;
+      for (const paths of [["permissions"], ["permissions", "rules"]]) {
+        const { message } = await expectRefused(update(...paths), "invalid_request");
+        expect(message).toContain(`${added} bytes`);
+      }
+      expect(await update("name")).toMatchObject({ name: "updated", permissions: [] });
     });
 
     it("may have 64 KiB in a session, whose nonce stays valid if they are larger", async () => {
