@@ -6,7 +6,7 @@ import type { TcpProxy } from "../support/http/tcp-proxy.js";
 import { useMongo } from "../support/mongo/mongo.js";
 import { killWithParent } from "../support/service/child-process.js";
 import { runLatchkey } from "../support/service/run-latchkey.js";
-import { bootstrapKey } from "./support/instance.js";
+import { bootstrapKey } from "../support/service/service-process.js";
 import { startMongoProxy } from "./support/mongo-proxy.js";
 
 const mongo = useMongo();

@@ -1,16 +1,15 @@
 import { expect, jest } from "@jest/globals";
 import { isFullSuite } from "../../support/jest/suite.js";
 import { watchMemory } from "../../support/memory.js";
-import type { ServiceProcess } from "../../support/service/service-process.js";
-import { useService } from "../../support/service/service-process.js";
+import { type ServiceWithStore, useService } from "../../support/service/service-process.js";
 import {
   type LegitimateClient,
   type LegitimateClientReport,
   startLegitimateClient,
 } from "./legitimate-client.js";
 
-/** The maximum memory growth of the service during an attack, in bytes. */
-const maxMemoryGrowth = 256 * 1024 * 1024;
+/** The default for the maximum memory growth of the service during an attack, in bytes. */
+const defaultMemoryGrowth = 256 * 1024 * 1024;
 
 /**
  * The maximum CPU work that a call of the legitimate client may wait for, in multiples of the
@@ -35,12 +34,15 @@ export const noTimeouts = {
 };
 
 /** A service in a separate process, with a legitimate client during attacks. */
-interface AttackedService extends ServiceProcess {
+export interface AttackedService extends ServiceWithStore {
   /**
    * Runs an attack and expects that the legitimate client gets its responses without long
    * delays. May repeat the attack, which must clean up after itself.
    */
-  runAttack<T>(attack: (client: LegitimateClient) => Promise<T>): Promise<T>;
+  runAttack<T>(
+    attack: (client: LegitimateClient) => Promise<T>,
+    maxMemoryGrowth?: number,
+  ): Promise<T>;
 }
 
 interface Outcome<T> extends LegitimateClientReport {
@@ -78,7 +80,10 @@ export function useAttackedService(
   }
 
   return Object.assign(service, {
-    async runAttack<T>(attack: (client: LegitimateClient) => Promise<T>): Promise<T> {
+    async runAttack<T>(
+      attack: (client: LegitimateClient) => Promise<T>,
+      maxMemoryGrowth = defaultMemoryGrowth,
+    ): Promise<T> {
       let outcome = await attackOnce(attack);
       for (let attempt = 1; attempt < maxAttempts && outcome.work > maxWork; attempt++) {
         outcome = await attackOnce(attack);

@@ -4,8 +4,9 @@ import { createRestApi } from "../../support/api/rest.js";
 import { allOrUndo } from "../../support/concurrency.js";
 import { type ReplicaSet, startReplicaSet } from "../../support/mongo/replica-set.js";
 import { rateLimitsOff } from "../../support/service/rate-limits-off.js";
+import { bootstrapKey } from "../../support/service/service-process.js";
 import { type Endpoint, retryWhileUnavailable } from "./call-recorder.js";
-import { bootstrapKey, type Instance, startInstance } from "./instance.js";
+import { type Instance, startInstance } from "./instance.js";
 
 /** Two instances of the service on a replica set of three members. */
 export interface Cluster {

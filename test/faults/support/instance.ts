@@ -1,5 +1,5 @@
 import { reservePorts } from "../../support/service/ports.js";
-import { type CapturedProcess, runLatchkey } from "../../support/service/run-latchkey.js";
+import type { CapturedProcess } from "../../support/service/run-latchkey.js";
 import { startService } from "../../support/service/service-process.js";
 
 /** An instance in its own process, which restarts at the same address. */
@@ -48,14 +48,4 @@ export async function startInstance(
         ...output.stderr.split("\n").filter((line) => line !== ""),
       ]),
   };
-}
-
-/** Creates a tenant and returns a key with all permissions. */
-export async function bootstrapKey(environment: Readonly<Record<string, string>>): Promise<string> {
-  const run = runLatchkey(["bootstrap", "--json"], environment);
-  const code = await run.ended();
-  if (code !== 0) {
-    throw new Error(`bootstrap exited with ${code}: ${run.output.stderr}`);
-  }
-  return JSON.parse(run.output.stdout).key;
 }

@@ -6,17 +6,27 @@ import { afterAll, afterEach, beforeAll } from "@jest/globals";
 import { killWithParent } from "./child-process.js";
 import { type CapturedProcess, type RunOptions, runLatchkey } from "./run-latchkey.js";
 
+/** A service with its own store, in which there is a first key. */
+export interface ServiceWithStore extends ServiceProcess {
+  /** Creates a tenant and returns a key with all permissions. */
+  createTenant(): Promise<string>;
+}
+
 /** Starts the service with a new data folder before the tests of a block, and stops it after them. */
 export function useService(
   environment: Environment | (() => Promise<Environment>) = {},
-): ServiceProcess {
+): ServiceWithStore {
   let folder: string;
+  let settings: Environment;
   let service: ServiceProcess;
+  let firstKey: string;
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "latchkey-service-"));
-    const settings = typeof environment === "function" ? await environment() : environment;
-    service = await startService({ DATA_DIR: folder, ...settings });
+    const given = typeof environment === "function" ? await environment() : environment;
+    settings = { DATA_DIR: folder, ...given };
+    service = await startService(settings);
+    firstKey = service.firstKey || (await bootstrapKey(settings));
   });
 
   afterAll(async () => {
@@ -33,12 +43,23 @@ export function useService(
       return service.port;
     },
     get firstKey() {
-      return service.firstKey;
+      return firstKey;
     },
     get process() {
       return service.process;
     },
+    createTenant: () => bootstrapKey(settings),
   };
+}
+
+/** Creates a tenant in a store and returns a key with all permissions. */
+export async function bootstrapKey(environment: Environment): Promise<string> {
+  const run = runLatchkey(["bootstrap", "--json"], environment);
+  const code = await run.ended();
+  if (code !== 0) {
+    throw new Error(`bootstrap exited with ${code}: ${run.output.stderr}`);
+  }
+  return JSON.parse(run.output.stdout).key;
 }
 
 /** The service in a separate process. */
@@ -85,8 +106,9 @@ export function useServices(): typeof startService {
 }
 
 function spawnService(environment: Environment, options?: RunOptions) {
-  const { DATA_DIR } = environment;
-  const isFirstStart = DATA_DIR !== undefined && !existsSync(join(DATA_DIR, "data.mdb"));
+  const { DATA_DIR, MONGODB_URI } = environment;
+  const isEmbedded = DATA_DIR !== undefined && MONGODB_URI === undefined;
+  const isFirstStart = isEmbedded && !existsSync(join(DATA_DIR, "data.mdb"));
   const process = runLatchkey(["serve"], { PORT: "0", ...environment }, options);
   killWithParent(process.child);
   return { process, listening: waitUntilListening(process, isFirstStart) };
