@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { parseKey } from "../contract/key-format.js";
-import { formatAddress, parsePeerAddress } from "../lib/networks.js";
+import { canonicalAddress } from "../lib/networks.js";
 import type { Decision } from "./decision.js";
 
 /** A token: a data item in the vault of your service, not a credential. */
@@ -96,8 +96,7 @@ export function contextualId(
 
 /** The port of a client changes with each connection and decides nothing. */
 function withoutPort(address: string | undefined): string | undefined {
-  const parsed = address === undefined ? undefined : parsePeerAddress(address);
-  return parsed ? formatAddress(parsed) : address;
+  return address === undefined ? undefined : (canonicalAddress(address) ?? address);
 }
 
 /** The id of the application or session of the key. Called only on a cache miss: parsing is expensive. */

@@ -40,6 +40,15 @@ export function parsePeerAddress(text: string): Address | undefined {
   return parseAddress(bracketed ?? dotted ?? "");
 }
 
+/** What a text that is not an address must be, phrased to follow the name of the field. */
+export const addressRule = "must be an IP address such as 203.0.113.7, with or without a port";
+
+/** The canonical form of an address with or without a port, or `undefined`. */
+export function canonicalAddress(text: string): string | undefined {
+  const address = parsePeerAddress(text);
+  return address && formatAddress(address);
+}
+
 /** Whether a text describes a peer without an IP address: nothing, or a Unix socket. */
 export function hasNoAddress(text: string): boolean {
   return /^(?:$|@|unix:|unix-abstract:)/.test(text);

@@ -1,5 +1,5 @@
 import { invalidRequest, type Problem } from "../errors.js";
-import { type Address, parsePeerAddress } from "../lib/networks.js";
+import { type Address, addressRule, parsePeerAddress } from "../lib/networks.js";
 
 /** Reads the `address` of a request, with or without a port. Returns the problem if it is invalid. */
 export function readAddress(text: string): Address | Problem {
@@ -7,7 +7,7 @@ export function readAddress(text: string): Address | Problem {
     parsePeerAddress(text) ??
     invalidRequest({
       field: "address",
-      message: "must be an IP address such as 203.0.113.7, with or without a port",
+      message: addressRule,
       code: "type.address",
     })
   );

@@ -149,7 +149,7 @@ describeInBrowser("console activity page", (browser) => {
     await expectEventually(() => events().count(), 1);
     await page.getByText("Refused page was denied: Get session").waitFor();
     await field("Address").fill("nowhere");
-    await page.getByText("Address must be an address such as").waitFor();
+    await page.getByText("Address must be an IP address such as").waitFor();
     await field("Address").fill("127.0.0.1");
     await field("Method").fill("GetSession");
     await field("Reason").fill("permission_denied");
@@ -202,6 +202,20 @@ describeInBrowser("console activity page", (browser) => {
     await tab.page.close();
   });
 
+  it("says which sessions were revoked, if not all", async () => {
+    const { id } = await fixture.api.createApplication(fixture.root.key, {
+      ...shop,
+      name: "Stand",
+    });
+    await fixture.api.revokeAllSessions(fixture.root.key, { id, openedOnly: true });
+    await page.getByText("All sessions that Stand opened were revoked").click();
+    const dialog = page.getByRole("dialog");
+    await dialog
+      .getByText("the sessions that it opened, but not those that it authorized")
+      .waitFor();
+    await button(page, "Close").click();
+  });
+
   it("searches older events by itself until it finds enough or is stopped", async () => {
     let calls = 0;
     let held = () => {};
@@ -230,6 +244,17 @@ describeInBrowser("console activity page", (browser) => {
     expect(calls).toBe(4);
     await page.unroute("**/latchkey.v1.EventService/ListEvents");
     await button(page, "Clear all").click();
+  });
+
+  it("matches new events to an address in every form that the service accepts", async () => {
+    await page.goto(`${fixture.server.url}/console/activity?address=127.0.0.1:51234`);
+    await signIn(opened, fixture.root.key);
+    await page.getByText("Web shop was created by").waitFor();
+    await page.getByText("Live", { exact: true }).waitFor();
+    await fixture.api.createApplication(fixture.root.key, { ...shop, name: "Near shop" });
+    await page.getByText("Near shop was created by").waitFor();
+    await page.goto(`${fixture.server.url}/console/activity`);
+    await signIn(opened, fixture.root.key);
   });
 
   it("filters by the query string and stays live", async () => {

@@ -7,6 +7,7 @@ import {
 } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { choicesOf } from "../../../src/contract/fields.js";
 import { mayContainKey } from "../../../src/contract/key-text.js";
+import { addressRule, canonicalAddress } from "../../../src/lib/networks.js";
 import { day, hour } from "../../../src/lib/time-units.js";
 import { isId } from "../../../src/lib/uuid-text.js";
 import {
@@ -55,12 +56,14 @@ export const noFilter = Object.fromEntries(names.map((name) => [name, ""])) as A
 
 const anyId = "An application, or the ID of a session or key.";
 
-/** What the typed filters accept. */
-const patterns = {
-  requestId: /^[\w.-]{1,64}$/,
-  address: /^[0-9a-f:.]{2,45}$/i,
-  method: /^([\w.]{1,150}\/)?\w{1,50}$/,
-  reason: /^[a-z_]{1,100}$/,
+const matching = (pattern: RegExp) => (text: string) => pattern.test(text);
+
+/** Which texts the typed filters accept. */
+const accepts = {
+  requestId: matching(/^[\w.-]{1,64}$/),
+  address: (text: string) => canonicalAddress(text) !== undefined,
+  method: matching(/^([\w.]{1,150}\/)?\w{1,50}$/),
+  reason: matching(/^[a-z_]{1,100}$/),
 } as const;
 
 export const activityFilters: readonly Filter<keyof ActivityFilter>[] = [
@@ -78,28 +81,28 @@ export const activityFilters: readonly Filter<keyof ActivityFilter>[] = [
     name: "requestId",
     label: "Request ID",
     hint: "Every error of the API has one.",
-    pattern: patterns.requestId,
+    isValid: accepts.requestId,
     rule: "must be the request_id of an error or a log line",
   }),
   textFilter({
     name: "address",
     label: "Address",
     placeholder: "203.0.113.7",
-    pattern: patterns.address,
-    rule: "must be an address such as 203.0.113.7 or 2001:db8::1",
+    isValid: accepts.address,
+    rule: addressRule,
   }),
   textFilter({
     name: "method",
     label: "Method",
     placeholder: "UpdateApplication",
-    pattern: patterns.method,
+    isValid: accepts.method,
     rule: "must be the name of a method, such as UpdateApplication",
   }),
   textFilter({
     name: "reason",
     label: "Reason",
     placeholder: "permission_denied",
-    pattern: patterns.reason,
+    isValid: accepts.reason,
     rule: "must be the code of an error, such as permission_denied",
   }),
   { name: "since", label: "Since", field: (props) => <TimeField {...props} />, show: showTime },
@@ -151,8 +154,8 @@ function readFilter(parameters: URLSearchParams): ActivityFilter {
     return isValid(value) ? value : "";
   };
   const isTime = (value: string) => !Number.isNaN(Date.parse(value));
-  const matches = (name: keyof typeof patterns) =>
-    read(name, (value) => patterns[name].test(value) && !mayContainKey(value));
+  const matches = (name: keyof typeof accepts) =>
+    read(name, (value) => accepts[name](value) && !mayContainKey(value));
   return {
     kind: read("kind", (value) => valuesIn(value).every((kind) => kinds.includes(kind))),
     last: read("last", (value) => ranges.some((range) => range.value === value)),
@@ -197,7 +200,7 @@ export function matchesFilter(event: Event, filter: ActivityFilter): boolean {
     (target === "" || matchesPrincipal(event.target, target)) &&
     (actor === "" || matchesPrincipal(event.actor, actor)) &&
     (requestId === "" || event.requestId === requestId) &&
-    (address === "" || event.address === address.toLowerCase()) &&
+    (address === "" || event.address === canonicalAddress(address)) &&
     (method === "" || `/${event.method}`.endsWith(`/${method}`)) &&
     (reason === "" || event.reason === reason) &&
     (filter.since === "" || at >= Date.parse(filter.since)) &&

@@ -112,7 +112,7 @@ function itemsOf(event: Event): (readonly [string, ReactNode])[] {
     ["Method", method && <Method key="method" method={method} />],
     ["Address", address && <code key="address">{address}</code>],
     ["Request ID", requestId && <code key="request">{requestId}</code>],
-    ["Sessions", openedOnly && "only those that it opened"],
+    ["Revoked", openedOnly && "the sessions that it opened, but not those that it authorized"],
     ["ID", <code key="id">{id}</code>],
     ["Expires", endsAt && <ExpiryTime key="end" at={endsAt} />],
   ];

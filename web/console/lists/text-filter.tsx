@@ -7,9 +7,8 @@ export interface TextFilterOptions {
   readonly hint?: string;
   readonly placeholder?: string;
   readonly maxLength?: number | undefined;
-  /** What a text must match. */
-  readonly pattern?: RegExp;
-  /** Says what a text must be if it does not match, such as `must be an address`. */
+  readonly isValid?: (text: string) => boolean;
+  /** Says what a text must be if it is not valid, such as `must be an address`. */
   readonly rule?: string;
 }
 
@@ -21,11 +20,11 @@ interface TextFilterProps extends TextFilterOptions {
 
 /** A filter by a typed text. */
 export function TextFilter(props: TextFilterProps) {
-  const { label, value, onChange, pattern, rule, ...rest } = props;
+  const { label, value, onChange, isValid = () => true, rule, ...rest } = props;
   const [text, setText] = useState(value);
   const typed = text.trim();
-  const isValid = typed === "" || !pattern || pattern.test(typed);
-  const errors = keyErrors(text) ?? (isValid || rule === undefined ? undefined : [rule]);
+  const isAccepted = typed === "" || isValid(typed) || rule === undefined;
+  const errors = keyErrors(text) ?? (isAccepted ? undefined : [rule]);
   useCommit(typed, value, errors === undefined, onChange);
   return <TextField {...rest} label={label} errors={errors} value={text} onChange={setText} />;
 }
