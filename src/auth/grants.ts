@@ -6,6 +6,7 @@ import {
   heldPermissions,
   holds,
   managerPermissions,
+  permissionSetOf,
   type Restrictions,
 } from "../contract/grants.js";
 import { isOwnPermission, mayHold } from "../contract/methods.js";
@@ -177,13 +178,15 @@ function ownPermissionsOf(grants: Grants): string[] {
 }
 
 function findMissing(caller: Caller, permissions: readonly string[]): string[] {
-  if (permissions.length === 0) {
-    return [];
-  }
-  const held = limitsOf(caller).map((grants) => new Set(heldPermissions(grants)));
+  const limits = limitsOf(caller);
   return permissions
-    .filter((permission) => !held.every((each) => each.has(permission)))
+    .filter((permission) => !limits.every((grants) => isHeld(grants, permission)))
     .slice(0, maxListed);
+}
+
+/** Reads the rules last, because their records must be decoded. */
+function isHeld(grants: Grants, permission: string): boolean {
+  return grants.permissions.includes(permission) || permissionSetOf(grants).has(permission);
 }
 
 function checkHeld(caller: Caller, permissions: readonly string[]): void {

@@ -46,9 +46,9 @@ export function updateMaskOf(schema: DescMessage): UpdateMask | undefined {
 }
 
 /** What an update without an update mask does with an absent field. */
-export function withoutMask(field: DescField): WithoutMask {
-  return getOption(field, without_mask);
-}
+export const withoutMask = memoize<DescField, WithoutMask>((field) =>
+  getOption(field, without_mask),
+);
 
 /** The path of one key of a map. */
 export function pathOfKey({ name }: DescField, key: string): string {

@@ -76,7 +76,7 @@ export function cacheCountsOf(name: string): CacheCounts {
 }
 
 /** Computes a value once per key and never drops it, so use it for few keys only. `lru-cache` would drop some. */
-export function memoize<Key, Value extends object | string>(
+export function memoize<Key, Value extends object | string | number>(
   compute: (key: Key) => Value,
 ): (key: Key) => Value {
   const results = new Map<Key, Value>();

@@ -1,4 +1,4 @@
-import { type DescField, getOption } from "@bufbuild/protobuf";
+import { type DescField, getOption, type Message } from "@bufbuild/protobuf";
 import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
 import { message as messageRules } from "../../../gen/buf/validate/validate_pb.js";
 import {
@@ -13,7 +13,7 @@ import { createConverter } from "../../contract/message-converter.js";
 import type { FieldViolation } from "../../contract/problems.js";
 import { readUpdatedFields, type UpdateMask, updateMaskOf } from "../../contract/update-mask.js";
 import type { ApplicationChange, ApplicationRecord } from "../../store/port/records.js";
-import { findOversizedGrants, sizeOfGrants } from "../../validation/grants-size.js";
+import { findOversizedGrants } from "../../validation/grants-size.js";
 import { findQuotaViolations, findRestrictionViolations } from "../../validation/restrictions.js";
 import { findExpiryViolations, fromTimestamp } from "../../validation/time.js";
 import { throwViolations } from "../../validation/validate.js";
@@ -57,23 +57,21 @@ export function readUpdate(
       .map((field) => [field.localName, valueOrEmpty(field, values[field.localName])]),
   );
   const { permissions, rules } = fields;
-  // Encoded here, because in the transaction it would block other writes.
-  const givenSize = sizeOfGrants({ permissions: permissions ?? [], rules: rules ?? [] });
+  const given = { permissions: permissions ?? [], rules: rules ?? [] };
+  // Found here, because in the transaction it would block other writes.
+  const oversized = findOversizedGrants(given, grantsLimit);
 
-  /** Finds grants that are too large together with those that the application keeps. */
+  /** Finds grants that are too large, alone or together with those that the application keeps. */
   function findOversized(current: ApplicationRecord): FieldViolation[] {
-    if (!permissions && !rules) {
-      return [];
+    const keepsSome = (permissions === undefined) !== (rules === undefined);
+    if (oversized.length > 0 || !keepsSome) {
+      return oversized;
     }
-    const kept = {
-      permissions: permissions ? [] : current.permissions,
-      rules: rules ? [] : current.rules,
-    };
     const all = {
       permissions: permissions ?? current.permissions,
       rules: rules ?? current.rules,
     };
-    return findOversizedGrants(all, grantsLimit, givenSize + sizeOfGrants(kept));
+    return findOversizedGrants(all, grantsLimit);
   }
 
   const metadataKeys = updated.keysOf(metadataField);
@@ -95,22 +93,33 @@ export function readUpdate(
   };
 }
 
+const outputOnlyFields = UpdateApplicationRequestSchema.fields.filter(
+  (field) => getOption(field, output_only) === OutputOnly.EQUAL,
+);
+
 /** Finds fields that only the service sets and that differ from those of the application. */
 function findUnequal(
   request: UpdateApplicationRequest,
   current: ApplicationRecord,
 ): FieldViolation[] {
+  const given = outputOnlyFields.filter(
+    ({ localName }) => valueIn(request, localName) !== undefined,
+  );
+  if (given.length === 0) {
+    return [];
+  }
   const shown = toApplication(current) as Application;
-  return UpdateApplicationRequestSchema.fields
-    .filter((field) => getOption(field, output_only) === OutputOnly.EQUAL)
-    .flatMap(({ name, localName }): FieldViolation[] => {
-      const given = comparable(request[localName as keyof UpdateApplicationRequest]);
-      const actual = comparable(shown[localName as keyof Application]);
-      const message = `cannot be changed by an update: send ${describe(actual)}`;
-      return given === undefined || given === actual
-        ? []
-        : [{ field: name, message, code: "output_only" }];
-    });
+  return given.flatMap(({ name, localName }): FieldViolation[] => {
+    const actual = comparable(valueIn(shown, localName));
+    const message = `cannot be changed by an update: send ${describe(actual)}`;
+    return comparable(valueIn(request, localName)) === actual
+      ? []
+      : [{ field: name, message, code: "output_only" }];
+  });
+}
+
+function valueIn(message: Message, localName: string): unknown {
+  return (message as unknown as Readonly<Record<string, unknown>>)[localName];
 }
 
 /** A text, or the milliseconds of a time. Ids are the same in upper case. */

@@ -35,26 +35,29 @@ export function createSessionIndex(tables: Tables): SessionIndex {
   const { sessionExpirations, sessionsByTenant, sessionsByApplication, sessionSweeps } = tables;
   const open = createOpenSessions(tables);
 
-  function add(session: SessionRecord): void {
-    const { id, tenantId, applicationId, authorizedBy, expiresAt } = session;
-    open.add(session);
-    sessionExpirations.put(timeKey(expiresAt, id), emptyValue);
-    sessionsByTenant.put(ownedKey(tenantId, id), emptyValue);
-    sessionsByApplication.put(ownedKey(applicationId, id), emptyValue);
-    if (authorizedBy !== undefined) {
-      sessionsByApplication.put(ownedKey(authorizedBy, id), emptyValue);
-    }
-  }
-
   return {
-    add,
+    add(session) {
+      const { id, tenantId, applicationId, authorizedBy, expiresAt } = session;
+      open.add(session);
+      sessionExpirations.put(timeKey(expiresAt, id), emptyValue);
+      sessionsByTenant.put(ownedKey(tenantId, id), emptyValue);
+      sessionsByApplication.put(ownedKey(applicationId, id), emptyValue);
+      if (authorizedBy !== undefined) {
+        sessionsByApplication.put(ownedKey(authorizedBy, id), emptyValue);
+      }
+    },
 
     authorize(session, authorized) {
+      const { id, authorizedBy, expiresAt } = authorized;
       open.remove(session);
-      if (authorized.expiresAt !== session.expiresAt) {
-        sessionExpirations.remove(timeKey(session.expiresAt, session.id));
+      open.add(authorized);
+      if (expiresAt !== session.expiresAt) {
+        sessionExpirations.remove(timeKey(session.expiresAt, id));
+        sessionExpirations.put(timeKey(expiresAt, id), emptyValue);
       }
-      add(authorized);
+      if (authorizedBy !== undefined) {
+        sessionsByApplication.put(ownedKey(authorizedBy, id), emptyValue);
+      }
     },
 
     remove(session) {
