@@ -62,12 +62,9 @@ const tokenService = {
 /** The request body that creates a private application. */
 export const privateApplication = JSON.stringify({ ...backend, rules });
 
-/** The request body that updates it. */
-export const applicationUpdate = JSON.stringify({
-  name: backend.name,
-  permissions: backend.permissions,
-  rules,
-});
+/** The request body that renames it. */
+export const applicationUpdate = (name: string) =>
+  JSON.stringify({ name, permissions: backend.permissions, rules });
 
 /** Fills a store directly. A million applications through the service would take too long. */
 export async function seed(environment: StoreEnvironment, count: number): Promise<Keys> {

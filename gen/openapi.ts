@@ -1060,7 +1060,7 @@ export const openapi = {
           "Applications"
         ],
         "summary": "Replaces the name, the permissions and the rules of an application",
-        "description": "Without `permissions` or `rules`, the application has none. All other fields change only if the body contains them, and `null` clears them.\n\nThe request may be an application as a response contained it. The type, keys, status and tenant do not change.\n\nTo change an application, its keys or its status, the caller must hold all permissions of this service that the application holds. New grants are limited as those of a new application. Existing grants need no further permission.\n\nRequires the permission `application:update`, which only private applications and management applications can hold.",
+        "description": "Without `permissions` or `rules`, the application has none. All other fields change only if the body contains them, and `null` clears them.\n\nThe request may be an application as a response contained it. The type, keys, status and tenant do not change. If nothing differs from the application, it keeps its version, and no event is recorded.\n\nTo change an application, its keys or its status, the caller must hold all permissions of this service that the application holds. New grants are limited as those of a new application. Existing grants need no further permission.\n\nRequires the permission `application:update`, which only private applications and management applications can hold.",
         "x-access": "Requires the permission `application:update`, which only private applications and management applications can hold.",
         "x-required-permission": "application:update",
         "x-callers": [
@@ -1457,7 +1457,7 @@ export const openapi = {
           "Applications"
         ],
         "summary": "Changes the fields of an application that the body contains, and no others (RFC 7396)",
-        "description": "`null` clears a field, lists are replaced, and `metadata` changes key by key.\n\nThe request may be an application as a response contained it. The type, keys, status and tenant do not change.\n\nTo change an application, its keys or its status, the caller must hold all permissions of this service that the application holds. New grants are limited as those of a new application. Existing grants need no further permission.\n\nRequires the permission `application:update`, which only private applications and management applications can hold.",
+        "description": "`null` clears a field, lists are replaced, and `metadata` changes key by key.\n\nThe request may be an application as a response contained it. The type, keys, status and tenant do not change. If nothing differs from the application, it keeps its version, and no event is recorded.\n\nTo change an application, its keys or its status, the caller must hold all permissions of this service that the application holds. New grants are limited as those of a new application. Existing grants need no further permission.\n\nRequires the permission `application:update`, which only private applications and management applications can hold.",
         "x-access": "Requires the permission `application:update`, which only private applications and management applications can hold.",
         "x-required-permission": "application:update",
         "x-callers": [

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { stopOnExit } from "../../child-processes.js";
 import { reportProgress } from "../../context.js";
-import type { Load } from "../../load/load.js";
+import type { Load, LoadRequest } from "../../load/load.js";
 import { pinCommand } from "../../processes.js";
 import { get, type LoadTarget, readByKey } from "../../scenarios.js";
 import { applicationUpdate, type Keys, seed } from "../../seed.js";
@@ -49,13 +49,30 @@ export async function createLoads(target: LoadTarget): Promise<Record<Operation,
     update: {
       ...get("/applications", target),
       verb: "PUT",
-      requests: keys.private.map(({ id }) => ({
-        key: keys.management,
-        path: `/applications/${id}`,
-        body: applicationUpdate,
-      })),
+      requests: renames(keys),
     },
   };
+}
+
+const renameBatch = 100;
+
+/**
+ * Renames each application twice, because a repeated update changes nothing. Between the
+ * two are more requests than are in flight, so that they do not conflict.
+ */
+function renames({ management, private: applications }: Keys): LoadRequest[] {
+  const batches = Array.from({ length: Math.ceil(applications.length / renameBatch) }, (_, index) =>
+    applications.slice(index * renameBatch, (index + 1) * renameBatch),
+  );
+  return batches.flatMap((batch) =>
+    ["First", "Second"].flatMap((name) =>
+      batch.map(({ id }) => ({
+        key: management,
+        path: `/applications/${id}`,
+        body: applicationUpdate(name),
+      })),
+    ),
+  );
 }
 
 /** Fetches a page of one application and returns the size of the list and the next cursor. */

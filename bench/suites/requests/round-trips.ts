@@ -44,7 +44,7 @@ export async function countRoundTrips({ server, keys, store }: Instance): Promis
     const key = applications[0]?.key ?? "";
     for (let index = 0; index < repetitions; index++) {
       const { id } = await count("create", "POST", "/applications", management, privateApplication);
-      await count("update", "PUT", `/applications/${id}`, management, applicationUpdate);
+      await count("update", "PUT", `/applications/${id}`, management, applicationUpdate("Renamed"));
       await count("delete", "DELETE", `/applications/${id}`, management);
       const { nonce } = await count("open", "POST", "/sessions", publicKey);
       const authorization = JSON.stringify({ nonce, permissions: ["token:create"] });

@@ -1115,7 +1115,8 @@ export const ApplicationService: GenService<{
    * is an update without an update mask, and the body of PATCH is the mask.
    *
    * The request may be an application as a response contained it. The type, keys,
-   * status and tenant do not change.
+   * status and tenant do not change. If nothing differs from the application, it
+   * keeps its version, and no event is recorded.
    *
    * To change an application, its keys or its status, the caller must hold all
    * permissions of this service that the application holds. New grants are

@@ -27,11 +27,17 @@ interface UpdateTarget {
   readonly ifMatch?: string | undefined;
 }
 
+/** The fields that an update changes. */
+export type ChangedFields = Omit<ApplicationChange, "modifiedBy">;
+
 export interface ApplicationUpdate extends AuditedChange<ApplicationRecord> {
   /** Whether the response contains a new key. */
   readonly givesKey?: boolean;
-  /** Returns the changed fields, or throws to refuse. May run again on a conflict. */
-  change(current: ApplicationRecord, now: number): Omit<ApplicationChange, "modifiedBy">;
+  /**
+   * Returns the changed fields, or `undefined` if nothing changes, or throws to refuse.
+   * May run again on a conflict.
+   */
+  change(current: ApplicationRecord, now: number): ChangedFields | undefined;
 }
 
 /**
@@ -62,11 +68,14 @@ export function createUpdateApplication({
     // What only revokes gives nothing, so there are no grants to compare.
     const mayGive = givesKey === true || !entry.revokes;
 
-    function changeOf(current: ApplicationRecord, now: number): ApplicationChange {
+    function changeOf(current: ApplicationRecord, now: number): ApplicationChange | undefined {
       return withDenialTarget({ applicationId: id, name: current.name }, () => {
         checkMayAdminister(caller, current);
         checkVersion(current, subject.ifMatch);
         const changed = change(current, now);
+        if (!changed) {
+          return undefined;
+        }
         changeCheck.check(current, { ...changed, givesKey });
         return { ...changed, modifiedBy };
       });

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { type DescField, getOption, type Message } from "@bufbuild/protobuf";
 import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
 import { message as messageRules } from "../../../gen/buf/validate/validate_pb.js";
@@ -12,7 +13,7 @@ import { overlong, repeatedFieldsOf } from "../../contract/fields.js";
 import { createConverter } from "../../contract/message-converter.js";
 import type { FieldViolation } from "../../contract/problems.js";
 import { readUpdatedFields, type UpdateMask, updateMaskOf } from "../../contract/update-mask.js";
-import type { ApplicationChange, ApplicationRecord } from "../../store/port/records.js";
+import type { ApplicationRecord } from "../../store/port/records.js";
 import { findOversizedGrants } from "../../validation/grants-size.js";
 import { findQuotaViolations, findRestrictionViolations } from "../../validation/restrictions.js";
 import { findExpiryViolations, fromTimestamp } from "../../validation/time.js";
@@ -20,17 +21,7 @@ import { throwViolations } from "../../validation/validate.js";
 import { findDisallowedGrants } from "../../validation/violations.js";
 import { readGrants } from "../rules.js";
 import { toApplication } from "./messages.js";
-import { checkVersion } from "./update-application.js";
-
-type Fields = Omit<ApplicationChange, "modifiedBy">;
-
-/** What an update changes. */
-export interface Update {
-  /** Whether it names no field. */
-  readonly isEmpty: boolean;
-  /** Returns the changed fields, or throws if the application cannot have them. */
-  changesOf(current: ApplicationRecord, now: number): Fields;
-}
+import { type ApplicationUpdate, type ChangedFields, checkVersion } from "./update-application.js";
 
 const mask = updateMaskOf(UpdateApplicationRequestSchema) as UpdateMask;
 const { metadata: metadataField } = UpdateApplicationRequestSchema.field;
@@ -39,11 +30,14 @@ const readFields = createConverter(UpdateApplicationRequestSchema, {
   shareNested: true,
 });
 
-/** Reads the fields that a request changes: those that its update mask names. Empty ones are cleared. */
+/**
+ * Reads the fields that a request changes: those that its update mask names. Empty ones are cleared.
+ * Returns the change of an application. It throws if the application cannot have these fields.
+ */
 export function readUpdate(
   request: UpdateApplicationRequest,
   { grantsLimit }: Pick<Settings, "grantsLimit">,
-): Update {
+): ApplicationUpdate["change"] {
   const updated = readUpdatedFields(mask, request);
   const expiry = updated.has(UpdateApplicationRequestSchema.field.expiresAt) && request.expiresAt;
   const values = {
@@ -51,7 +45,7 @@ export function readUpdate(
     rules: readGrants(request).rules,
     ...(expiry && { expiresAt: fromTimestamp(expiry, "expires_at") }),
   } as Record<string, unknown>;
-  const fields: Fields = Object.fromEntries(
+  const fields: ChangedFields = Object.fromEntries(
     mask.updatable
       .filter(updated.has)
       .map((field) => [field.localName, valueOrEmpty(field, values[field.localName])]),
@@ -75,22 +69,26 @@ export function readUpdate(
   }
 
   const metadataKeys = updated.keysOf(metadataField);
-  return {
-    isEmpty: Object.keys(fields).length === 0 && metadataKeys.length === 0,
-
-    changesOf(current, now) {
-      checkVersion(current, request.version);
-      const metadata = mergeMetadata(current, request, metadataKeys);
-      const changes = { ...fields, ...(metadata && { metadata }) };
-      throwViolations([
-        ...findUnequal(request, current),
-        ...findOverlongMetadata(metadata),
-        ...findOversized(current),
-        ...findChangeViolations(current, changes, now),
-      ]);
-      return changes;
-    },
+  return (current, now) => {
+    checkVersion(current, request.version);
+    const metadata = mergeMetadata(current, request, metadataKeys);
+    const changes = { ...fields, ...(metadata && { metadata }) };
+    throwViolations([
+      ...findUnequal(request, current),
+      ...findOverlongMetadata(metadata),
+      ...findOversized(current),
+      ...findChangeViolations(current, changes, now),
+    ]);
+    return isChanged(current, changes) ? changes : undefined;
   };
+}
+
+/** Whether a change sets any field to another value. */
+function isChanged(current: ApplicationRecord, changes: ChangedFields): boolean {
+  return Object.entries(changes).some(([name, value]) => {
+    const before = current[name as keyof ApplicationRecord];
+    return !isDeepStrictEqual(before, value ?? undefined);
+  });
 }
 
 const outputOnlyFields = UpdateApplicationRequestSchema.fields.filter(
@@ -171,7 +169,7 @@ const emptyGrants = getOption(UpdateApplicationRequestSchema, messageRules)
 /** Finds changed fields that the application cannot have. Others may have been imported, and stay. */
 function findChangeViolations(
   current: ApplicationRecord,
-  changes: Fields,
+  changes: ChangedFields,
   now: number,
 ): FieldViolation[] {
   const { type } = current;

@@ -3,7 +3,6 @@ import type { HandlerContext } from "@connectrpc/connect";
 import {
   type CreateApplicationRequest,
   CreateApplicationRequestSchema,
-  type UpdateApplicationRequest,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { callerOf } from "../../auth/caller.js";
 import { checkMayAdminister } from "../../auth/grants.js";
@@ -22,7 +21,6 @@ import { findDisallowedGrants } from "../../validation/violations.js";
 import { stateOf, withDenialTarget } from "../events/audit.js";
 import { readGrants } from "../rules.js";
 import { toApplication } from "./messages.js";
-import { findApplication } from "./read-handlers.js";
 import {
   type ApplicationHandlers,
   type ApplicationUpdate,
@@ -30,7 +28,7 @@ import {
   type UpdateApplication,
   type UpdateHandlerOptions,
 } from "./update-application.js";
-import { readUpdate, type Update } from "./update-fields.js";
+import { readUpdate } from "./update-fields.js";
 
 /** Handlers that create, update and delete applications. */
 export function createWriteHandlers({
@@ -74,21 +72,6 @@ export function createWriteHandlers({
     return response(record);
   }
 
-  /** Finds an application that an update leaves as it is, with the checks of every update. */
-  async function findUnchanged(
-    context: HandlerContext,
-    request: UpdateApplicationRequest,
-    { changesOf }: Update,
-  ): Promise<ApplicationRecord> {
-    const current = await findApplication(applications, context, request);
-    withDenialTarget({ applicationId: current.id, name: current.name }, () => {
-      checkMayAdminister(callerOf(context), current);
-      checkVersion(current, request.ifMatch);
-      changesOf(current, clock());
-    });
-    return current;
-  }
-
   return {
     async createApplication(request, context) {
       const caller = callerOf(context);
@@ -129,11 +112,8 @@ export function createWriteHandlers({
     },
 
     async updateApplication(request, context) {
-      const update = readUpdate(request, settings);
-      if (update.isEmpty) {
-        return toApplication(await findUnchanged(context, request, update));
-      }
-      return change(context, { kind: "application.updated" }, request, update.changesOf);
+      const event = { kind: "application.updated" };
+      return change(context, event, request, readUpdate(request, settings));
     },
 
     async disableApplication(request, context) {

@@ -163,6 +163,10 @@ export function createApplicationStore({
           if (changed instanceof Refused) {
             return changed;
           }
+          if (!changed) {
+            changeWriter.storeResponse(context, current);
+            return current;
+          }
           if (stopsManaging(current, changed) && !index.hasOtherManager(current, now)) {
             return new Refused(new LastManager());
           }

@@ -112,7 +112,10 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
 
     async update(tenantId, id, change, context) {
       let before: ApplicationRecord | undefined;
-      const changed = await changeWriter.write(id, context, async (session, confirmReads) => {
+      const eventFor = (record: ApplicationRecord) =>
+        record === before ? undefined : context.eventFor(record);
+      const audited = { ...context, eventFor };
+      const changed = await changeWriter.write(id, audited, async (session, confirmReads) => {
         const read = await readNow(tenantId, id, session);
         if (!read) {
           await confirmReads();
@@ -120,6 +123,9 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
         }
         before = read.current;
         const wanted = change(before, read.now);
+        if (!wanted) {
+          return before;
+        }
         if (stopsManaging(before, wanted)) {
           await lockOtherManager(documents, before, time, session);
         }

@@ -4,12 +4,12 @@ import type { MaybePromise } from "../../lib/async.js";
 import type {
   CallerRecords,
   ChangeCaller,
-  ChangeContext,
   NewResponse,
   ResponseStore,
   WriteContext,
 } from "../port/change-context.js";
 import { AlreadyApplied, ChangeCanceled, StoreUnavailable } from "../port/errors.js";
+import type { NewEvent } from "../port/events.js";
 import type { ApplicationRecord } from "../port/records.js";
 import type { FreshRead } from "./connect.js";
 import { notExpired, type Time } from "./documents.js";
@@ -27,7 +27,7 @@ export interface ChangeWriter {
   write<R>(
     /** The id of the changed record. */
     subject: string,
-    context: WriteContext<R> & Partial<ChangeContext<R>>,
+    context: WriteContext<R> & { eventFor?(outcome: R): NewEvent | undefined },
     work: ChangeWork<R>,
     options?: ChangeOptions<R>,
   ): Promise<R | undefined>;

@@ -39,15 +39,16 @@ export interface ApplicationStore {
   /**
    * Changes an application in one atomic step. `change` gets the current record
    * and the store's time. It may be called again on a conflict, and nothing is
-   * written if it throws. Returns `undefined` if the tenant has no such
-   * application. Throws {@link LastManager} if the tenant would be left without
+   * written if it throws. If it returns `undefined`, the application stays at its
+   * version without an event, and is returned; only the response is stored.
+   * Returns `undefined` if the tenant has no such application. Throws {@link LastManager} if the tenant would be left without
    * an enabled application that can create and update others. Changing the expiry
    * of the last one is allowed. Throws {@link ExternalIdTaken}.
    */
   update(
     tenantId: string,
     id: string,
-    change: (current: ApplicationRecord, now: number) => ApplicationChange,
+    change: (current: ApplicationRecord, now: number) => ApplicationChange | undefined,
     context: ChangeContext<ApplicationRecord>,
   ): Promise<ApplicationRecord | undefined>;
 

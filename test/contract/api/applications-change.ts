@@ -57,6 +57,47 @@ export function describeApplicationChanges(subject: ApiSubject): void {
       }
     });
 
+    it("with the values that it has keeps its version, and records no event", async () => {
+      const { root } = await createTenant();
+      const rules = [containerRule, { ...containerRule, priority: 2, description: "b" }];
+      const { key: _, ...created } = await api().createApplication(root.key, {
+        name: "one",
+        type: "private",
+        permissions: ["token:read", "token:create"],
+        rules,
+        description: "a",
+        metadata: { team: "payments", tier: "gold" },
+        allowedCidrs: ["192.0.2.0/24"],
+        expiresAt: timestampFromMs(server().clock.now() + minute),
+      });
+      const { $typeName, version, ...values } = created;
+      const replace = (changes: object) =>
+        api().updateApplication(root.key, { ...values, ...changes });
+      server().clock.advance(1);
+      expect(await replace({ ifMatch: version })).toEqual(created);
+      const differences = [
+        { permissions: ["token:create", "token:read"] },
+        { rules: [...rules].reverse() },
+        { metadata: { team: "payments" } },
+        { description: "" },
+      ];
+      const versions = new Set([version]);
+      for (const difference of differences) {
+        const updated = await replace(difference);
+        expect(updated).toMatchObject({ modifiedBy: root.applicationId });
+        expect(await replace(difference)).toEqual(updated);
+        versions.add(updated.version);
+      }
+      expect(versions.size).toBe(1 + differences.length);
+      const stale = replace({ ...differences.at(-1), ifMatch: version });
+      await expectRefused(stale, "version_mismatch");
+      const { data } = await api().listEvents(root.key, { target: created.id });
+      expect(data.map(({ kind }) => kind)).toEqual([
+        ...differences.map(() => "application.updated"),
+        "application.created",
+      ]);
+    });
+
     it.each<[name: string, field: string, change: object]>([
       ["no name", "name", { name: "" }],
       ["a name of 201 characters", "name", { name: "x".repeat(201) }],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { ChangeCanceled } from "../../../src/store/port/errors.js";
+import { AlreadyApplied, ChangeCanceled } from "../../../src/store/port/errors.js";
 import type { ApplicationRecord, SessionRecord } from "../../../src/store/port/records.js";
 import { useEventFollowers } from "../../support/api/followers.js";
 import { audit } from "../../support/store/audit.js";
@@ -118,6 +118,25 @@ export function describeAuditEvents(subject: () => Subject): void {
       expect(received.map(({ after }) => after?.name)).toEqual(
         times(12, (index) => `shop${"+".repeat(index + 1)}`),
       );
+    });
+
+    it("do not include an update without changes, of which only the response is stored", async () => {
+      const { store, clock } = subject();
+      const created = await store.applications.create(anApplication(), audit.created);
+      const { id, tenantId } = created;
+      const idempotencyId = anIdempotencyId();
+      const response = aResponse();
+      clock.advance(1);
+      const context = aChangeContext(idempotencyId, response);
+      const updated = await store.applications.update(tenantId, id, () => undefined, context);
+      expect(updated).toEqual(created);
+      expect(await store.applications.find(id)).toEqual(created);
+      const events = await listEvents(store, { tenantId });
+      expect(events.map(({ kind }) => kind)).toEqual(["application.created"]);
+      const found = must(await store.responses.find(idempotencyId));
+      expect(Buffer.from(found)).toEqual(Buffer.from(response.sealed));
+      const again = store.applications.update(tenantId, id, () => undefined, context);
+      await expect(again).rejects.toBeInstanceOf(AlreadyApplied);
     });
 
     it("do not include the creation of a session", async () => {
