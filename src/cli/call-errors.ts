@@ -26,7 +26,7 @@ export function toCommandError(
     messages.map((message) => (field ? `${optionOfField(field, flags)}: ${message}` : message)),
   );
   const request = requestId ? ` (request ${requestId})` : "";
-  const message = code === "unauthenticated" ? describeRefusedKey(called) : detail;
+  const message = code === "unauthenticated" ? describeRefusedKey(called, detail) : detail;
   const lines = fields.length > 0 ? fields : [message];
   const { status = 500 } = problemCatalogue[code as ProblemCode] ?? {};
   return new CommandError(
@@ -77,9 +77,10 @@ export function replaceProfileCommand(name: string, { url, keyHeader }: CalledSe
   return latchkey(`profile add ${name} --replace --url ${quoteIfNeeded(url)}${header}`);
 }
 
-function describeRefusedKey({ url, keySource }: CalledService): string {
+/** The service says what is wrong: for example no key, a wrong checksum, or a key that is no longer valid. */
+function describeRefusedKey({ url, keySource }: CalledService, detail: string): string {
   const source = keySource === undefined ? "this key" : `the key from ${keySource}`;
-  return `${url} does not accept ${source}. It may be mistyped, replaced, expired, disabled or deleted.`;
+  return `${url} does not accept ${source}: ${detail}`;
 }
 
 /** The options that set a field of a request, where their names differ. */

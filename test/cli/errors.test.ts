@@ -42,7 +42,14 @@ describe("a failing command", () => {
       ["whoami"],
       { LATCHKEY_KEY: "lk_mgt_wrong" },
       4,
-      "does not accept the key from LATCHKEY_KEY.",
+      "does not accept the key from LATCHKEY_KEY: The key is incomplete or mistyped: its checksum is wrong.",
+    ],
+    [
+      "a key of another system",
+      ["whoami"],
+      { LATCHKEY_KEY: "sk_live_42" },
+      4,
+      "does not accept the key from LATCHKEY_KEY: This is not a Latchkey key",
     ],
     [
       "an unreachable service",
@@ -91,7 +98,7 @@ describe("a failing command", () => {
       ["events", "--follow"],
       { LATCHKEY_KEY: "lk_mgt_wrong" },
       4,
-      "does not accept the key from LATCHKEY_KEY.",
+      "does not accept the key from LATCHKEY_KEY: The key is incomplete or mistyped",
     ],
     [
       "metadata without a value",
