@@ -106,6 +106,16 @@ export function describeCreateApplication(subject: ApiSubject): void {
         "rules[0]",
         { rules: [{ ...sessionRule, container: "/" }] },
       ],
+      [
+        "a blank before a container",
+        "rules[0].container",
+        { rules: [{ ...containerRule, container: " /pci/" }] },
+      ],
+      [
+        "a blank after a container",
+        "rules[0].container",
+        { rules: [{ ...containerRule, container: "/pci/ " }] },
+      ],
       ["priority 0", "rules[0].priority", { rules: [{ ...containerRule, priority: 0 }] }],
       ["no priority", "rules[0].priority", { rules: [without("priority")] }],
       ["a negative priority", "rules[0].priority", { rules: [{ ...containerRule, priority: -1 }] }],

@@ -162,14 +162,14 @@ export function describeSessions(subject: ApiSubject): void {
         withCondition({ operator: "matches" }),
       ],
       ["no value", "rules[0].conditions[0].value", withCondition({ value: "" })],
-      ...["/a//b/", "//", "/a/../b/", "./a", "/..", "..", "/a/."].map(
+      ...["/a//b/", "//", "/a/../b/", "./a", "/..", "..", "/a/.", " /a/", "/a/ ", "a\u00a0"].map(
         (value): [string, string, object] => [
           `a container that cannot exist (${value})`,
           "rules[0].conditions[0]",
           withCondition({ operator: "equals", value }),
         ],
       ),
-      ...["//", "/a//b", "/a/../b", "./a", "../"].map((value): [string, string, object] => [
+      ...["//", "/a//b", "/a/../b", "./a", "../", " /a"].map((value): [string, string, object] => [
         `a container prefix that cannot match (${value})`,
         "rules[0].conditions[0]",
         withCondition({ value }),
@@ -191,6 +191,8 @@ export function describeSessions(subject: ApiSubject): void {
     ["starts_with", "/pci/hi"],
     ["starts_with", "/pci/."],
     ["starts_with", "/pci/.."],
+    ["starts_with", "/pci/my "],
+    ["equals", "/pci/my cards /"],
     ["starts_with", ".well-known"],
     ["starts_with", "/"],
   ])("accepts a container that %s %s", async (operator, value) => {

@@ -98,6 +98,8 @@ describe("an invalid check", () => {
     ["two slashes", "token.container", checkWithToken({ container: "//" })],
     ["a container with ..", "token.container", checkWithToken({ container: "/a/../b/" })],
     ["a container with .", "token.container", checkWithToken({ container: "./a" })],
+    ["a blank before a container", "token.container", checkWithToken({ container: " /a/" })],
+    ["a blank after a container", "token.container", checkWithToken({ container: "/a/\u3000" })],
     ["a NUL in a container", "token.container", checkWithToken({ container: "/a\u0000/" })],
     ["a long container", "token.container", checkWithToken({ container: `/${"a".repeat(500)}` })],
   ])(
