@@ -9808,7 +9808,7 @@ export const openapi = {
             "examples": [
               "/pci/"
             ],
-            "description": "The container of the tokens that the rule covers, including everything below it: `/pci/` covers `/pci/high/` but not `/pcix/`. Required for public and private applications, optional for management applications, refused for sessions.\n\nMust be one line of text that is not blank, without control characters.\n\nMust be a path such as /pci/high/, without empty, . or .. segments."
+            "description": "The container of the tokens that the rule covers, including everything below it: `/pci/` covers `/pci/high/` but not `/pcix/`. Required for public and private applications, optional for management applications, refused for sessions.\n\nMust be one line of text that is not blank, without control characters.\n\nMust be a path such as /pci/high/, without empty, . or .. segments, and without blanks at its ends."
           },
           "conditions": {
             "type": "array",
@@ -10079,7 +10079,7 @@ export const openapi = {
             "examples": [
               "/pci/"
             ],
-            "description": "The container of the tokens that the rule covers, including everything below it: `/pci/` covers `/pci/high/` but not `/pcix/`. Required for public and private applications, optional for management applications, refused for sessions.\n\nMust be one line of text that is not blank, without control characters.\n\nMust be a path such as /pci/high/, without empty, . or .. segments."
+            "description": "The container of the tokens that the rule covers, including everything below it: `/pci/` covers `/pci/high/` but not `/pcix/`. Required for public and private applications, optional for management applications, refused for sessions.\n\nMust be one line of text that is not blank, without control characters.\n\nMust be a path such as /pci/high/, without empty, . or .. segments, and without blanks at its ends."
           },
           "conditions": {
             "type": "array",
@@ -11008,7 +11008,7 @@ export const openapi = {
             "examples": [
               "/pci/customer-42/"
             ],
-            "description": "The container of the token. The slashes at the start and the end are optional.\n\nMust be one line of text that is not blank, without control characters.\n\nMust be a path such as /pci/high/, without empty, . or .. segments."
+            "description": "The container of the token. The slashes at the start and the end are optional.\n\nMust be one line of text that is not blank, without control characters.\n\nMust be a path such as /pci/high/, without empty, . or .. segments, and without blanks at its ends."
           }
         },
         "additionalProperties": false
