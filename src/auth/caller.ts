@@ -8,6 +8,7 @@ import {
 } from "@connectrpc/connect";
 import { type Grants, holds } from "../contract/grants.js";
 import type { Cancellation } from "../lib/cancellation.js";
+import type { CountedResponse, ResponseOwner } from "../lib/response-budget.js";
 import type { ApplicationRecord, KeyRecord, SessionRecord } from "../store/port/records.js";
 
 /** The owner of the key of a call. */
@@ -54,8 +55,8 @@ export interface Call {
   readonly peer: Peer;
   /** Aborts the call before its response. */
   readonly cancellation: Cancellation;
-  /** Called when memory is reserved for the response, which is released when the client has read it. */
-  reserveResponse(owner: string, bytes: number): void;
+  /** Called with the owner of the response, and the memory that is reserved for it, before it is built. */
+  countResponseFor(owner: ResponseOwner, reserved?: CountedResponse): void;
   /** Called with the rate limit that the call counts against, so that the response can describe it. */
   onCounted(limit: DescribedLimit, bucket: string): void;
 }

@@ -1,70 +1,126 @@
 import type { MaybePromise } from "./async.js";
 import type { Cancellation } from "./cancellation.js";
 
-/** Limits the memory that the responses of all calls take together, until their clients have read them. */
+/**
+ * Limits the memory that large responses take together, until their clients have read them. A
+ * tenant gets half of it and a caller a quarter, so that slow readers take no memory from others.
+ */
 export interface ResponseBudget {
   /** Bytes of responses that are built or not read yet. */
   readonly used: number;
 
   /**
-   * Reserves memory for a response. Resolves with `false` if others keep the memory
-   * for too long, or the call is canceled. A response of unknown size has 0 bytes. An
-   * owner gets half of the budget, so that its slow readers do not keep the responses of
-   * others waiting.
+   * Reserves memory before a response is built. If there is none for too long, closes unread
+   * responses. Resolves with `undefined` if that is not enough, or the call is canceled.
    */
-  reserve(owner: string, bytes: number, cancellation: Canceled): MaybePromise<boolean>;
+  reserve(
+    owner: ResponseOwner,
+    bytes: number,
+    cancellation: Canceled,
+  ): MaybePromise<CountedResponse | undefined>;
 
-  /** Changes the bytes that are reserved for a response. */
-  update(owner: string, before: number, now: number): void;
+  /** Creates a response that counts from when it is sent. */
+  open(owner: ResponseOwner): CountedResponse;
+}
+
+/** Whose memory a response takes. */
+export interface ResponseOwner {
+  readonly tenant: string;
+  readonly caller: string;
+}
+
+/** A response that takes memory until its client has read it. */
+export interface CountedResponse {
+  /**
+   * Counts the response by its size, as it is sent. It never waits: if there is too little memory,
+   * unread responses are closed. From now on it may be one of them, for which `close` is called.
+   */
+  send(bytes: number, close: () => void): void;
+
+  /** Frees its memory. */
+  release(): void;
 }
 
 type Canceled = Pick<Cancellation, "reason">;
 
 interface Waiter {
-  readonly owner: string;
+  readonly owner: ResponseOwner;
   readonly bytes: number;
   readonly cancellation: Canceled;
   settle(isReserved: boolean): void;
 }
 
+/** A response that was sent, until its client has read it. */
+interface Unread {
+  readonly owner: ResponseOwner;
+  /** Closes it and frees its memory. */
+  close(): void;
+}
+
+/** Whether the responses of an owner are among those that share some memory. */
+type Group = (owner: ResponseOwner) => boolean;
+
 /** Milliseconds that a response waits for memory. */
 const defaultMaxWait = 2_000;
 
 export function createResponseBudget(limit: number, maxWait = defaultMaxWait): ResponseBudget {
-  const usedBy = new Map<string, number>();
-  const waiting = new Set<Waiter>();
+  const usedByTenant = new Map<string, number>();
+  const usedByCaller = new Map<string, number>();
   let used = 0;
+  /** By caller, the oldest first. */
+  const unread = new Map<string, Set<Unread>>();
+  const waiting = new Set<Waiter>();
 
-  /** The only response of all, and within the budget the only one of an owner, may have any size. */
-  function fits(owner: string, bytes: number): boolean {
-    // Lists get half, so that those who read them slowly do not keep single records waiting.
-    const max = bytes > 0 ? limit / 2 : limit;
-    return hasRoom(usedBy.get(owner) ?? 0, bytes, max / 2) && hasRoom(used, bytes, max);
+  /** The group that has too little memory left: the caller, its tenant or everyone. */
+  function fullGroup({ tenant, caller }: ResponseOwner, bytes: number): Group | undefined {
+    if (!hasRoom(usedByCaller.get(caller), bytes, limit / 4)) {
+      return (other) => other.caller === caller;
+    }
+    if (!hasRoom(usedByTenant.get(tenant), bytes, limit / 2)) {
+      return (other) => other.tenant === tenant;
+    }
+    return hasRoom(used, bytes, limit) ? undefined : () => true;
   }
 
-  function add(owner: string, change: number): void {
-    used += change;
-    const own = (usedBy.get(owner) ?? 0) + change;
-    if (own > 0) {
-      usedBy.set(owner, own);
-    } else {
-      usedBy.delete(owner);
+  /** Closes unread responses until there is room. Returns whether there is. */
+  function makeRoom(owner: ResponseOwner, bytes: number): boolean {
+    for (;;) {
+      const group = fullGroup(owner, bytes);
+      const response = group && oldestOfLargest(group);
+      if (!response) {
+        return !group;
+      }
+      response.close();
     }
+  }
+
+  /** The oldest unread response of the caller that uses the most, in the tenant that uses the most. */
+  function oldestOfLargest(isInGroup: Group): Unread | undefined {
+    let found: Unread | undefined;
+    for (const [oldest] of unread.values()) {
+      if (oldest && isInGroup(oldest.owner) && (!found || usesMore(oldest.owner, found.owner))) {
+        found = oldest;
+      }
+    }
+    return found;
+  }
+
+  function usesMore(one: ResponseOwner, other: ResponseOwner): boolean {
+    return one.tenant === other.tenant
+      ? sumOf(usedByCaller, one.caller) > sumOf(usedByCaller, other.caller)
+      : sumOf(usedByTenant, one.tenant) > sumOf(usedByTenant, other.tenant);
   }
 
   function resumeWaiting(): void {
     for (const { owner, bytes, cancellation, settle } of waiting) {
-      if (cancellation.reason) {
-        settle(false);
-      } else if (fits(owner, bytes)) {
-        add(owner, bytes);
-        settle(true);
+      if (cancellation.reason || !fullGroup(owner, bytes)) {
+        settle(!cancellation.reason);
       }
     }
   }
 
-  function wait(owner: string, bytes: number, cancellation: Canceled): Promise<boolean> {
-    return new Promise((resolve) => {
+  function wait(owner: ResponseOwner, bytes: number, cancellation: Canceled) {
+    return new Promise<CountedResponse | undefined>((resolve) => {
       const waiter: Waiter = {
         owner,
         bytes,
@@ -72,12 +128,61 @@ export function createResponseBudget(limit: number, maxWait = defaultMaxWait): R
         settle(isReserved) {
           clearTimeout(timer);
           waiting.delete(waiter);
-          resolve(isReserved);
+          resolve(isReserved ? open(owner, bytes) : undefined);
         },
       };
-      const timer = setTimeout(() => waiter.settle(false), maxWait);
+      const timer = setTimeout(() => {
+        waiter.settle(!cancellation.reason && makeRoom(owner, bytes));
+        resumeWaiting();
+      }, maxWait);
       waiting.add(waiter);
     });
+  }
+
+  function open(owner: ResponseOwner, reserved = 0): CountedResponse {
+    let counted = 0;
+    let onClose: (() => void) | undefined;
+
+    function count(bytes: number): void {
+      used += bytes - counted;
+      add(usedByTenant, owner.tenant, bytes - counted);
+      add(usedByCaller, owner.caller, bytes - counted);
+      counted = bytes;
+    }
+
+    function free(): void {
+      count(0);
+      const responses = unread.get(owner.caller);
+      if (responses?.delete(response) && responses.size === 0) {
+        unread.delete(owner.caller);
+      }
+    }
+
+    const response = {
+      owner,
+
+      send(bytes: number, close: () => void) {
+        count(0);
+        makeRoom(owner, bytes);
+        count(bytes);
+        onClose = close;
+        const responses = unread.get(owner.caller) ?? new Set<Unread>();
+        unread.set(owner.caller, responses.add(response));
+        resumeWaiting();
+      },
+
+      close() {
+        free();
+        onClose?.();
+      },
+
+      release() {
+        free();
+        resumeWaiting();
+      },
+    };
+    count(reserved);
+    return response;
   }
 
   return {
@@ -85,23 +190,27 @@ export function createResponseBudget(limit: number, maxWait = defaultMaxWait): R
       return used;
     },
 
-    reserve(owner, bytes, cancellation) {
-      if (fits(owner, bytes)) {
-        add(owner, bytes);
-        return true;
-      }
-      return wait(owner, bytes, cancellation);
-    },
+    reserve: (owner, bytes, cancellation) =>
+      fullGroup(owner, bytes) ? wait(owner, bytes, cancellation) : open(owner, bytes),
 
-    update(owner, before, now) {
-      add(owner, now - before);
-      if (now < before) {
-        resumeWaiting();
-      }
-    },
+    open,
   };
 }
 
-function hasRoom(used: number, bytes: number, limit: number): boolean {
-  return used === 0 || (used < limit && used + bytes <= limit);
+/** Something that nothing else shares the memory with may have any size. */
+function hasRoom(used = 0, bytes: number, limit: number): boolean {
+  return used === 0 || used + bytes <= limit;
+}
+
+function sumOf(sums: ReadonlyMap<string, number>, id: string): number {
+  return sums.get(id) ?? 0;
+}
+
+function add(sums: Map<string, number>, id: string, change: number): void {
+  const sum = sumOf(sums, id) + change;
+  if (sum > 0) {
+    sums.set(id, sum);
+  } else {
+    sums.delete(id);
+  }
 }

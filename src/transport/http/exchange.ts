@@ -7,7 +7,7 @@ import { bodyTooLarge, overloaded, requestCanceled } from "../../errors.js";
 import type { MaybePromise } from "../../lib/async.js";
 import { compact } from "../../lib/bytes.js";
 import { Cancellation } from "../../lib/cancellation.js";
-import type { ResponseBudget } from "../../lib/response-budget.js";
+import type { CountedResponse, ResponseBudget, ResponseOwner } from "../../lib/response-budget.js";
 import type { TimerQueue } from "../../lib/timeout.js";
 import {
   type BodyBudget,
@@ -94,8 +94,9 @@ export abstract class Exchange implements Peer {
   private reservedBytes = 0;
   private isReleased = false;
   /** Whose share of the response budget the response takes. Absent if it does not count. */
-  private responseOwner: string | undefined;
-  private responseBytes = 0;
+  private responseOwner: ResponseOwner | undefined;
+  /** Absent while the response takes no memory of the budget. */
+  private counted: CountedResponse | undefined;
   /** The status of the response, once it is sent. */
   status: number | undefined;
   /** The `code` of the problem in the response, if the request was not a call. */
@@ -278,27 +279,26 @@ export abstract class Exchange implements Peer {
     return true;
   }
 
-  /** Takes over memory that is reserved for the response, until {@link releaseResponse}. */
-  reserveResponse(owner: string, bytes: number): void {
+  /** Counts the response for its owner, with the memory that is reserved for it, until {@link releaseResponse}. */
+  countResponseFor(owner: ResponseOwner, reserved: CountedResponse | undefined): void {
     this.responseOwner = owner;
-    this.responseBytes = bytes;
+    this.counted = reserved;
   }
 
   /** Counts the response by its size, as it is sent. Returns whether to release it when the client has read it. */
   protected countResponse(size: number): boolean {
-    this.updateResponse(size > smallResponseBytes ? size : 0);
-    return this.responseBytes > 0;
+    if (this.responseOwner === undefined || size <= smallResponseBytes) {
+      this.releaseResponse();
+      return false;
+    }
+    this.counted ??= this.context.responseBudget.open(this.responseOwner);
+    this.counted.send(size, () => this.abortResponse());
+    return true;
   }
 
   protected releaseResponse(): void {
-    this.updateResponse(0);
-  }
-
-  private updateResponse(bytes: number): void {
-    if (this.responseOwner !== undefined && bytes !== this.responseBytes) {
-      this.context.responseBudget.update(this.responseOwner, this.responseBytes, bytes);
-      this.responseBytes = bytes;
-    }
+    this.counted?.release();
+    this.counted = undefined;
   }
 
   /** Stops reading the body and releases its memory. */
@@ -327,6 +327,9 @@ export abstract class Exchange implements Peer {
 
   /** Closes the exchange if the client does not read its response in time. */
   protected abstract startResponseTimeout(): void;
+
+  /** Closes the exchange, so that the unread rest of its response takes no memory. */
+  protected abstract abortResponse(): void;
 
   /** Discards the rest of the body, and aborts it if that is too much. */
   discardBody(): void {

@@ -106,6 +106,10 @@ export class Http1Exchange extends Exchange {
     }
   }
 
+  protected abortResponse(): void {
+    this.request.socket.destroy();
+  }
+
   /** Closes the connection after this response if no other should follow. */
   private closeConnectionIfLast(): void {
     if (this.isLastRequest || this.isTimedOut) {

@@ -1,4 +1,5 @@
 import { constants, type Http2Session } from "node:http2";
+import type { Duplex } from "node:stream";
 
 /** Calls that a client may cancel at once within an interval in milliseconds. */
 const maxCanceled = 500;
@@ -10,7 +11,15 @@ export class Http2Connection {
   private canceled = 0;
   private intervalStart = 0;
 
-  constructor(private readonly session: Http2Session) {}
+  constructor(
+    private readonly session: Http2Session,
+    private readonly socket: Duplex,
+  ) {}
+
+  /** Closes the connection at once. A session would wait until the client has read what is sent. */
+  drop(): void {
+    this.socket.destroy();
+  }
 
   /**
    * Counts a call that the client canceled at once. Closes the connection if there are too many (rapid reset): each

@@ -7,6 +7,7 @@ import {
   type ServerHttp2Stream,
   sensitiveHeaders,
 } from "node:http2";
+import { afterPendingIo } from "../../lib/event-loop.js";
 import type { Timeout, TimerQueue } from "../../lib/timeout.js";
 import { certificateNamesOf } from "./client-certificate.js";
 import { Exchange, type ExchangeContext } from "./exchange.js";
@@ -21,6 +22,9 @@ const neverIndexed = ["x-request-id"];
  * Later cancellations are deadlines, and may be many while the store is unavailable.
  */
 const cancelWindowMs = 100;
+
+/** Milliseconds in which a client has to read a connection, so that one of its streams can be reset. */
+const resetMs = 100;
 
 /** A request and its response over HTTP/2. */
 export class Http2Exchange extends Exchange {
@@ -225,11 +229,21 @@ export class Http2Exchange extends Exchange {
 
   protected startResponseTimeout(): void {
     const { stream } = this;
-    if (!stream.closed && !this.responseTimeout) {
-      this.responseTimeout = this.context.responseTimeouts.start(() =>
-        stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM),
-      );
+    if (!stream.destroyed && !this.responseTimeout) {
+      this.responseTimeout = this.context.responseTimeouts.start(() => this.abortResponse());
     }
+  }
+
+  protected abortResponse(): void {
+    const { stream, connection } = this;
+    stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    // The reset cannot be sent, nor is the memory freed, if the client does not read the connection at all.
+    const dropIfOpen = () => {
+      if (!stream.destroyed) {
+        connection.drop();
+      }
+    };
+    setTimeout(afterPendingIo(dropIfOpen), resetMs).unref();
   }
 
   protected override onBodyEnd(): void {

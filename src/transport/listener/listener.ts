@@ -89,8 +89,8 @@ export function createListener(options: ListenerOptions): Listener {
     }
   }
 
-  function onSession(session: Http2Session): void {
-    const connection = new Http2Connection(session);
+  function onSession(session: Http2Session, socket: Socket): void {
+    const connection = new Http2Connection(session, socket);
     const closeIfIdle = () => {
       if (connection.openStreams === 0) {
         session.close();

@@ -17,7 +17,7 @@ export interface Tls {
 /** Pseudo-headers of an HTTP/2 request: method, scheme, authority and path. */
 const pseudoHeaders = 4;
 
-/** Creates a Node server that emits HTTP/1.1 requests and HTTP/2 sessions, with or without TLS. */
+/** Creates a Node server that emits HTTP/1.1 requests, and HTTP/2 sessions with their sockets, with or without TLS. */
 export function createNodeServer(limits: Limits, tls: Tls | undefined): Server {
   return tls ? createTlsServer(limits, tls) : createPlainServer(limits);
 }
@@ -53,7 +53,12 @@ function createTlsServer(limits: Limits, { contents, watch }: Tls): Server {
 function attachHttp2Server(http1: Http1Server, limits: Limits): Server {
   http1.timeout = limits.bodyTimeout;
   const http2 = createHttp2Server(http2OptionsFor(limits));
-  http2.on("session", (session) => http1.emit("session", session));
+  let socket: Socket;
+  // A session starts with its connection, and hides its socket.
+  http2.prependListener("connection", (connection) => {
+    socket = connection;
+  });
+  http2.on("session", (session) => http1.emit("session", session, socket));
   return http2;
 }
 

@@ -4,6 +4,7 @@ import type { Call, DescribedLimit, Peer, ProtocolName } from "../../auth/caller
 import { Problem } from "../../errors.js";
 import type { MaybePromise } from "../../lib/async.js";
 import type { Cancellation } from "../../lib/cancellation.js";
+import type { CountedResponse, ResponseOwner } from "../../lib/response-budget.js";
 import type { Pipeline } from "../../middleware/pipeline.js";
 import { type Exchange, type Handled, handledCall } from "../http/exchange.js";
 import { type HeaderList, HeadersView } from "../http/headers.js";
@@ -68,8 +69,8 @@ export class ServerCall<M extends DescMethod = DescMethod> implements Call {
     return this.lazyResponseHeader ? toHeaderList(this.lazyResponseHeader) : noHeaders;
   }
 
-  reserveResponse(owner: string, bytes: number): void {
-    this.exchange.reserveResponse(owner, bytes);
+  countResponseFor(owner: ResponseOwner, reserved?: CountedResponse): void {
+    this.exchange.countResponseFor(owner, reserved);
   }
 
   onCounted(limit: DescribedLimit, bucket: string): void {

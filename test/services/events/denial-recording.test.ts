@@ -65,7 +65,7 @@ function createCall(key = ""): Call {
     startedAt: 0,
     peer: { address: "", headers: {} },
     cancellation: new Cancellation(),
-    reserveResponse: () => {},
+    countResponseFor: () => {},
     onCounted: () => {},
   };
 }

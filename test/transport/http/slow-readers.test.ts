@@ -1,19 +1,34 @@
 import { once } from "node:events";
+import { get } from "node:https";
 import { connect } from "node:net";
+import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { BootstrapResult } from "../../../src/bootstrap.js";
+import { openRawTls, tlsEnvironment } from "../../attacks/support/raw-tls.js";
 import { send } from "../../support/http/http.js";
+import {
+  endHeaders,
+  endStream,
+  frame,
+  frameType,
+  preface,
+  request,
+} from "../../support/http/http2-frames.js";
+import { openRaw } from "../../support/http/raw-connection.js";
 import { startServer, type TestServer } from "../../support/service/server.js";
 import { until } from "../../support/until.js";
 
 const environment = { HEADER_TIMEOUT: "2s", BODY_TIMEOUT: "2s", GRANTS_LIMIT: "1mb" };
 
 let server: TestServer;
+let secure: TestServer;
 let root: BootstrapResult;
 
 /** Creates applications whose list is far larger than the buffers of the kernel. */
 beforeAll(async () => {
   server = await startServer("lmdb", { environment });
+  const { store } = server;
+  secure = await startServer("lmdb", { environment: { ...environment, ...tlsEnvironment }, store });
   root = await server.createTenant();
   const rules = Array.from({ length: 800 }, (_, at) => ({
     priority: at + 1,
@@ -30,15 +45,37 @@ beforeAll(async () => {
   }
 });
 
-afterAll(() => server.close());
+afterAll(async () => {
+  await secure.close();
+  await server.close();
+});
+
+type ReadMetrics = () => Promise<string>;
+
+const readMetrics: ReadMetrics = async () => (await send(server, "/metrics")).body;
+
+const readSecureMetrics: ReadMetrics = () =>
+  new Promise((resolve, reject) => {
+    const options = { port: secure.port, rejectUnauthorized: false, agent: false };
+    get({ host: "127.0.0.1", path: "/metrics", ...options }, (response) =>
+      text(response).then(resolve, reject),
+    ).on("error", reject);
+  });
 
 /** The number of open connections, without the one of this request. */
-async function countConnections(): Promise<number> {
-  const { body } = await send(server, "/metrics");
-  return Number(/^latchkey_connections_open (\d+)$/m.exec(body)?.[1]) - 1;
+async function countConnections(read = readMetrics): Promise<number> {
+  return Number(/^latchkey_connections_open (\d+)$/m.exec(await read())?.[1]) - 1;
+}
+
+/** The bytes of large responses that are not read yet. */
+async function countBytes(read: ReadMetrics): Promise<number> {
+  return Number(/^latchkey_response_bytes (\d+)$/m.exec(await read())?.[1]);
 }
 
 const pages = 20;
+
+/** The ID of the setting in HTTP/2. */
+const initialWindowSize = 4;
 
 describe("a client that reads its response slowly", () => {
   it("is disconnected over HTTP/1.1, even if it never stops reading", async () => {
@@ -62,5 +99,28 @@ describe("a client that reads its response slowly", () => {
     });
     await once(socket, "close");
     expect(received).toBeLessThan(pages * length);
+  });
+
+  it.each([
+    ["without TLS", () => openRaw(server.port), readMetrics],
+    ["over TLS", () => openRawTls(secure.port, "h2"), readSecureMetrics],
+  ])("is disconnected over HTTP/2 if it reads nothing at all, %s", async (_how, open, read) => {
+    const { socket, write } = open();
+    const max = 2 ** 31 - 1;
+    const increment = Buffer.alloc(4);
+    increment.writeUInt32BE(max - 65_535);
+    write(preface([initialWindowSize, max]));
+    write(frame(frameType.windowUpdate, 0, 0, increment));
+    const fields = request("/applications?size=100", { "svc-api-key": root.key });
+    await once(socket, "data");
+    socket.pause();
+    // Fewer bytes than a session may buffer, and more than the kernel does.
+    for (let id = 1; id < 30; id += 2) {
+      write(frame(frameType.headers, endHeaders | endStream, id, fields));
+    }
+    await until(async () => (await countBytes(read)) > 0);
+    await until(async () => (await countConnections(read)) === 0);
+    expect(await countBytes(read)).toBe(0);
+    socket.destroy();
   });
 });
