@@ -373,7 +373,7 @@ export const openapi = {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or unread responses exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
+            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or the lists that are built exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -1405,7 +1405,7 @@ export const openapi = {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or unread responses exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
+            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or the lists that are built exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -1845,7 +1845,7 @@ export const openapi = {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or unread responses exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
+            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or the lists that are built exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -2570,7 +2570,7 @@ export const openapi = {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or unread responses exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
+            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or the lists that are built exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -3822,7 +3822,7 @@ export const openapi = {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or unread responses exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
+            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or the lists that are built exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -4104,7 +4104,7 @@ export const openapi = {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or unread responses exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
+            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or the lists that are built exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -4723,7 +4723,7 @@ export const openapi = {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or unread responses exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
+            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or the lists that are built exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -4979,7 +4979,7 @@ export const openapi = {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or unread responses exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
+            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or the lists that are built exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -5236,7 +5236,7 @@ export const openapi = {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or unread responses exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
+            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or the lists that are built exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -5480,7 +5480,7 @@ export const openapi = {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or unread responses exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
+            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or the lists that are built exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -6803,7 +6803,7 @@ export const openapi = {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or unread responses exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
+            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or the lists that are built exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -6948,7 +6948,7 @@ export const openapi = {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or unread responses exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
+            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or the lists that are built exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -7110,7 +7110,7 @@ export const openapi = {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or unread responses exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
+            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or the lists that are built exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -8114,7 +8114,7 @@ export const openapi = {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or unread responses exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
+            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or the lists that are built exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -8730,7 +8730,7 @@ export const openapi = {
             "$ref": "#/components/responses/Internal"
           },
           "503": {
-            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or unread responses exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
+            "description": "`overloaded`: The calls in flight exceed `CALL_LIMIT`, the request bodies in memory exceed `BODY_BUDGET`, or the lists that are built exceed `RESPONSE_BUDGET`. Nothing was changed. `store_unavailable`: The store is unreachable, or the disk is full.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
