@@ -142,7 +142,6 @@ describe("PATCH /applications/{id}", () => {
     ],
     [{ metadata: { tier: "silver" } }, { metadata: { team: "payments", tier: "silver" } }],
     [{ metadata: { tier: null, "a.b": "c" } }, { metadata: { team: "payments", "a.b": "c" } }],
-    [{ metadata: { unknown: null } }, {}],
     [{ metadata: null }, { metadata: {} }],
   ])("changes what %j contains and nothing else", async (patch, expected) => {
     for (const headers of [{}, mergePatch]) {
@@ -155,9 +154,11 @@ describe("PATCH /applications/{id}", () => {
     }
   });
 
-  it("changes nothing if it is empty, and keeps the version", async () => {
+  it("changes nothing and keeps the version if nothing differs", async () => {
     const { path, shown } = await createFull();
-    for (const body of [{}, null, { metadata: {} }, { id: shown.id, type: "public" }]) {
+    const { id, name, rules } = shown;
+    const empty = [{}, null, { metadata: {} }, { id, type: "public" }];
+    for (const body of [...empty, { metadata: { unknown: null } }, { name, rules }]) {
       const { status, json, headers } = await call("PATCH", path, body, mergePatch);
       expect([status, json]).toEqual([200, shown]);
       expect(headers.etag).toBe(`"${shown.version}"`);
@@ -245,16 +246,13 @@ describe("PATCH /applications/{id}", () => {
 });
 
 describe.each(["PUT", "PATCH"])("a %s of what GET returned", (method) => {
-  it("changes nothing but the version and when it was modified", async () => {
+  it("changes nothing, not even the version, which it must match", async () => {
     const { path, shown } = await createFull();
     const { status, json } = await call(method, path, shown);
-    expect([status, json]).toEqual([
-      200,
-      { ...shown, ...isChanged, modified_by: expect.any(String) },
-    ]);
-    const again = await get(path);
-    expect((await call(method, path, again)).status).toBe(200);
-    expect((await call(method, path, again)).status).toBe(412);
+    expect([status, json]).toEqual([200, shown]);
+    expect(await get(path)).toEqual(shown);
+    expect((await call(method, path, { ...shown, name: "renamed" })).status).toBe(200);
+    expect((await call(method, path, shown)).status).toBe(412);
   });
 
   it("ignores when it was modified and used, and the ids of rules", async () => {
