@@ -329,7 +329,7 @@ export abstract class Exchange implements Peer {
   protected abstract startResponseTimeout(): void;
 
   /** Closes the exchange, so that the unread rest of its response takes no memory. */
-  protected abstract abortResponse(): void;
+  abstract abortResponse(): void;
 
   /** Discards the rest of the body, and aborts it if that is too much. */
   discardBody(): void {

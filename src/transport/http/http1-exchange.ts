@@ -106,7 +106,7 @@ export class Http1Exchange extends Exchange {
     }
   }
 
-  protected abortResponse(): void {
+  abortResponse(): void {
     this.request.socket.destroy();
   }
 

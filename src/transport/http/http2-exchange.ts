@@ -234,7 +234,7 @@ export class Http2Exchange extends Exchange {
     }
   }
 
-  protected abortResponse(): void {
+  abortResponse(): void {
     const { stream, connection } = this;
     stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
     // The reset cannot be sent, nor is the memory freed, if the client does not read the connection at all.

@@ -14,7 +14,7 @@ import {
   preface,
   request,
 } from "../../support/http/http2-frames.js";
-import { openRaw } from "../../support/http/raw-connection.js";
+import { openRaw, type RawConnection } from "../../support/http/raw-connection.js";
 import { startServer, type TestServer } from "../../support/service/server.js";
 import { until } from "../../support/until.js";
 
@@ -23,6 +23,7 @@ const environment = { HEADER_TIMEOUT: "2s", BODY_TIMEOUT: "2s", GRANTS_LIMIT: "1
 let server: TestServer;
 let secure: TestServer;
 let root: BootstrapResult;
+let createLarge: () => Promise<void>;
 
 /** Creates applications whose list is far larger than the buffers of the kernel. */
 beforeAll(async () => {
@@ -39,9 +40,12 @@ beforeAll(async () => {
   }));
   const headers = { "svc-api-key": root.key, "content-type": "application/json" };
   const body = JSON.stringify({ name: "large", type: "private", rules });
-  for (let count = 0; count < 24; count++) {
+  createLarge = async () => {
     const { status } = await send(server, "/applications", { method: "POST", headers, body });
     expect(status).toBe(201);
+  };
+  for (let count = 0; count < 24; count++) {
+    await createLarge();
   }
 });
 
@@ -72,10 +76,26 @@ async function countBytes(read: ReadMetrics): Promise<number> {
   return Number(/^latchkey_response_bytes (\d+)$/m.exec(await read())?.[1]);
 }
 
+/** The number of open streams. */
+async function countStreams(read: ReadMetrics): Promise<number> {
+  return Number(/^latchkey_streams_open\S* (\d+)$/m.exec(await read())?.[1]);
+}
+
 const pages = 20;
 
 /** The ID of the setting in HTTP/2. */
 const initialWindowSize = 4;
+
+/** Lets the server send as much as it likes, and reads nothing of it. */
+async function stopReading({ socket, write }: RawConnection): Promise<void> {
+  const max = 2 ** 31 - 1;
+  const increment = Buffer.alloc(4);
+  increment.writeUInt32BE(max - 65_535);
+  write(preface([initialWindowSize, max]));
+  write(frame(frameType.windowUpdate, 0, 0, increment));
+  await once(socket, "data");
+  socket.pause();
+}
 
 describe("a client that reads its response slowly", () => {
   it("is disconnected over HTTP/1.1, even if it never stops reading", async () => {
@@ -105,15 +125,10 @@ describe("a client that reads its response slowly", () => {
     ["without TLS", () => openRaw(server.port), readMetrics],
     ["over TLS", () => openRawTls(secure.port, "h2"), readSecureMetrics],
   ])("is disconnected over HTTP/2 if it reads nothing at all, %s", async (_how, open, read) => {
-    const { socket, write } = open();
-    const max = 2 ** 31 - 1;
-    const increment = Buffer.alloc(4);
-    increment.writeUInt32BE(max - 65_535);
-    write(preface([initialWindowSize, max]));
-    write(frame(frameType.windowUpdate, 0, 0, increment));
+    const connection = open();
+    const { socket, write } = connection;
+    await stopReading(connection);
     const fields = request("/applications?size=100", { "svc-api-key": root.key });
-    await once(socket, "data");
-    socket.pause();
     // Fewer bytes than a session may buffer, and more than the kernel does.
     for (let id = 1; id < 30; id += 2) {
       write(frame(frameType.headers, endHeaders | endStream, id, fields));
@@ -123,4 +138,33 @@ describe("a client that reads its response slowly", () => {
     expect(await countBytes(read)).toBe(0);
     socket.destroy();
   });
+
+  it.each(["application/grpc", "application/connect+json"])(
+    "is disconnected from a stream of %s if it reads nothing at all",
+    async (contentType) => {
+      const { store } = server;
+      const shortTimeout = { ...environment, REQUEST_TIMEOUT: "2s" };
+      const watched = await startServer("lmdb", { environment: shortTimeout, store });
+      const read: ReadMetrics = async () => (await send(watched, "/metrics")).body;
+      const connection = openRaw(watched.port);
+      try {
+        await stopReading(connection);
+        const message = contentType.endsWith("json") ? "{}" : "";
+        const body = Buffer.from([0, 0, 0, 0, message.length, ...Buffer.from(message)]);
+        const headers = { "content-type": contentType, "svc-api-key": root.key };
+        const fields = request("/latchkey.v1.EventService/WatchEvents", headers, "POST");
+        connection.write(frame(frameType.headers, endHeaders, 1, fields));
+        connection.write(frame(frameType.data, endStream, 1, body));
+        await until(async () => (await countStreams(read)) === 1);
+        // Each event contains the changed grants.
+        for (let count = 0; count < 20; count++) {
+          await createLarge();
+        }
+        await until(async () => (await countConnections(read)) === 0);
+      } finally {
+        connection.socket.destroy();
+        await watched.close();
+      }
+    },
+  );
 });

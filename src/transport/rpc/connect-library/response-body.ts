@@ -1,4 +1,3 @@
-import { constants } from "node:http2";
 import { readAllBytes, type UniversalServerResponse } from "@connectrpc/connect/protocol";
 import { universalResponseToNodeResponse } from "@connectrpc/connect-node";
 import { asBuffer } from "../../../lib/bytes.js";
@@ -39,7 +38,7 @@ export function sendStream(
     clearTimeout(writeTimer);
     const result = await source.next();
     if (!result.done && !isClosed) {
-      writeTimer = setTimeout(abort, writeTimeoutMs);
+      writeTimer = setTimeout(() => exchange.abortResponse(), writeTimeoutMs);
     }
     return result;
   }
@@ -49,14 +48,6 @@ export function sendStream(
     clearTimeout(writeTimer);
     await source.return?.().catch(() => {});
     return { done: true, value: undefined };
-  }
-
-  function abort(): void {
-    if ("stream" in response) {
-      response.stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-    } else {
-      response.destroy();
-    }
   }
 
   response.once("close", stop);

@@ -1,4 +1,3 @@
-import { constants } from "node:http2";
 import { coalescePerTick } from "../../../lib/event-loop.js";
 import type { HeaderList } from "../../http/headers.js";
 import type { Http2Exchange } from "../../http/http2-exchange.js";
@@ -68,10 +67,10 @@ export class ResponseStream {
   }
 
   private waitForDrain(): Promise<void> {
-    const { stream } = this.exchange;
+    const { exchange } = this;
+    const { stream } = exchange;
     return new Promise((resolve) => {
-      const abort = () => stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-      const timer = setTimeout(abort, this.writeTimeoutMs);
+      const timer = setTimeout(() => exchange.abortResponse(), this.writeTimeoutMs);
       const resume = () => {
         clearTimeout(timer);
         stream.removeListener("drain", resume);
