@@ -6,14 +6,16 @@ import {
   type CheckAccessRequest,
   type StreamCheckAccessRequest,
   StreamCheckAccessRequestSchema,
+  type WhoAmIResponseSchema,
 } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { type Caller, callerOf, callOf, expiryOf, grantsOf } from "../../auth/caller.js";
 import type { CursorSealerFactory } from "../../auth/cursor-sealing.js";
 import { type ApplicationType, applicationTypes, permissionSetOf } from "../../contract/grants.js";
 import { mayHold, otherPermissions, ownPermissions } from "../../contract/methods.js";
 import type { Problem } from "../../errors.js";
+import { mapMaybePromise } from "../../lib/async.js";
 import { batchPerTick, createConcurrencyWindow, mapConcurrently } from "../../lib/concurrency.js";
-import { createPace } from "../../lib/event-loop.js";
+import { createPace, waitForTime } from "../../lib/event-loop.js";
 import type { Store } from "../../store/port/store.js";
 import { toTimestamp } from "../../validation/time.js";
 import { validateMessage } from "../../validation/validate.js";
@@ -91,22 +93,8 @@ export function createAccessHandlers({
 
     whoAmI(_request, context) {
       const caller = callerOf(context);
-      const { application, session } = caller;
-      return {
-        kind: session ? "session" : "application",
-        applicationId: application.id,
-        sessionId: session?.id,
-        tenantId: application.tenantId,
-        name: application.name,
-        type: application.type,
-        authorized: !session || session.authorizedAt !== undefined,
-        ...showGrants(grantsOf(caller)),
-        expiresAt: toTimestamp(expiryOf(caller)),
-        allowedOrigins: [...application.allowedOrigins],
-        allowedCidrs: [...application.allowedCidrs],
-        authorizedBy: session?.authorizedBy,
-        authorizer: boundaryOf(caller),
-      };
+      // Many calls may arrive at once, and thousands of permissions take long.
+      return mapMaybePromise(waitForTime(), () => describeCaller(caller));
     },
 
     listPermissions(request, context) {
@@ -124,6 +112,25 @@ export function createAccessHandlers({
         watchCredentials({ changes, resumeTokens, tenantId, request, reauthorize, signal }),
       );
     },
+  };
+}
+
+function describeCaller(caller: Caller): MessageInitShape<typeof WhoAmIResponseSchema> {
+  const { application, session } = caller;
+  return {
+    kind: session ? "session" : "application",
+    applicationId: application.id,
+    sessionId: session?.id,
+    tenantId: application.tenantId,
+    name: application.name,
+    type: application.type,
+    authorized: !session || session.authorizedAt !== undefined,
+    ...showGrants(grantsOf(caller)),
+    expiresAt: toTimestamp(expiryOf(caller)),
+    allowedOrigins: [...application.allowedOrigins],
+    allowedCidrs: [...application.allowedCidrs],
+    authorizedBy: session?.authorizedBy,
+    authorizer: boundaryOf(caller),
   };
 }
 
