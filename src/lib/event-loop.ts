@@ -10,17 +10,25 @@ export function waitForNextTick(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-const waiting: (() => void)[] = [];
+/** Those that wait, by tenant. The next tenant is the first. */
+const waiting = new Map<string, (() => void)[]>();
 
 /**
- * Yields to the event loop before each part of a long computation. Resolves
- * one waiter per tick, in order, so each tick runs at most one part. Many
- * computations may start in one tick, so their first parts need it too.
+ * Yields to the event loop before each part of a long computation. Resolves one waiter per tick,
+ * so each tick runs at most one part. Many computations may start in one tick, so their first
+ * parts need it too. Tenants take turns, so that one with many computations does not delay the
+ * others. Work before the tenant is known shares the turns of an empty one.
  */
-export function yieldToEventLoop(): Promise<void> {
+export function yieldToEventLoop(tenant = ""): Promise<void> {
   return new Promise((resolve) => {
-    if (waiting.push(resolve) === 1) {
+    if (waiting.size === 0) {
       setImmediate(resumeNext);
+    }
+    const own = waiting.get(tenant);
+    if (own) {
+      own.push(resolve);
+    } else {
+      waiting.set(tenant, [resolve]);
     }
   });
 }
@@ -48,12 +56,12 @@ export function startTimeSlice(): () => boolean {
 /** Returns a promise to wait for if a long computation should yield. It rejects if the computation was canceled. */
 export type Pace = () => Promise<void> | undefined;
 
-/** Paces the steps of a long computation. `throwIfCanceled` runs whenever it has yielded. */
-export function createPace(throwIfCanceled: () => void = () => {}): Pace {
+/** Paces the steps of a long computation of a tenant. `throwIfCanceled` runs whenever it has yielded. */
+export function createPace(tenant: string, throwIfCanceled: () => void = () => {}): Pace {
   let shouldYield = startTimeSlice();
 
   async function resume(): Promise<void> {
-    await yieldToEventLoop();
+    await yieldToEventLoop(tenant);
     throwIfCanceled();
     shouldYield = startTimeSlice();
   }
@@ -65,13 +73,22 @@ export function createPace(throwIfCanceled: () => void = () => {}): Pace {
  * Returns a promise to wait for before a long computation that has no steps, if this tick has no
  * time left. Without one, the computation must start at once: others check in between otherwise.
  */
-export function waitForTime(): Promise<void> | undefined {
-  return createPace()();
+export function waitForTime(tenant: string): Promise<void> | undefined {
+  return createPace(tenant)();
 }
 
 function resumeNext(): void {
-  waiting.shift()?.();
-  if (waiting.length > 0) {
+  const [next] = waiting;
+  if (next) {
+    const [tenant, own] = next;
+    own.shift()?.();
+    // Its next turn comes last.
+    waiting.delete(tenant);
+    if (own.length > 0) {
+      waiting.set(tenant, own);
+    }
+  }
+  if (waiting.size > 0) {
     setImmediate(resumeNext);
   }
 }

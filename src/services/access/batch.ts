@@ -51,14 +51,15 @@ export function createRunBatch({ checks, rateLimits }: BatchOptions): RunBatch {
         throw call.cancellation.reason;
       }
     }
-    const pace = createPace(throwIfCanceled);
+    const { tenantId } = caller.application;
+    const pace = createPace(tenantId, throwIfCanceled);
     const evaluatePart = checks.openBatch(caller, pace);
 
     async function evaluate(part: readonly (CheckAccessRequest | Problem)[]) {
       if (part.length <= checksOfSmallPart) {
         return evaluatePart(part);
       }
-      return withPartLimit(caller.application.tenantId, () => {
+      return withPartLimit(tenantId, () => {
         throwIfCanceled();
         return evaluatePart(part);
       });
@@ -68,7 +69,7 @@ export function createRunBatch({ checks, rateLimits }: BatchOptions): RunBatch {
     while (results.length < items.length) {
       const part = items.slice(results.length, results.length + checksPerPart);
       if (results.length > 0) {
-        await yieldToEventLoop();
+        await yieldToEventLoop(tenantId);
       }
       const valid = await toValidChecks(part, toCheck, pace);
       for (const step of isLast ? valid.map((check) => [check]) : [valid]) {

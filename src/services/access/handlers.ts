@@ -72,7 +72,7 @@ export function createAccessHandlers({
       const check = batchPerTick(async (group: readonly (CheckAccessRequest | Problem)[]) => {
         // Started together, so that they share a lookup. Both must succeed.
         const [results] = await Promise.all([
-          checks.openBatch(caller, createPace())(group),
+          checks.openBatch(caller, createPace(caller.application.tenantId))(group),
           authorized.reauthorize(),
         ]);
         return results;
@@ -94,7 +94,9 @@ export function createAccessHandlers({
     whoAmI(_request, context) {
       const caller = callerOf(context);
       // Many calls may arrive at once, and thousands of permissions take long.
-      return mapMaybePromise(waitForTime(), () => describeCaller(caller));
+      return mapMaybePromise(waitForTime(caller.application.tenantId), () =>
+        describeCaller(caller),
+      );
     },
 
     listPermissions(request, context) {

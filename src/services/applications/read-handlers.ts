@@ -68,7 +68,7 @@ export function createReadHandlers({
         context.signal.throwIfAborted();
         return applications.list(query, context.signal);
       };
-      const pause = waitForTime();
+      const pause = waitForTime(tenantId);
       if (pause) {
         await pause;
       }
@@ -76,10 +76,10 @@ export function createReadHandlers({
       const { items, more, total, stoppedAt } = found;
       const data = await toApplications(
         items,
-        createPace(() => context.signal.throwIfAborted()),
+        createPace(tenantId, () => context.signal.throwIfAborted()),
       );
       // Many pages may be ready at once, and encoding one takes long.
-      await waitForTime();
+      await waitForTime(tenantId);
       const last = items.at(-1);
       const next = more && last ? listPositionOf(order, last) : stoppedAt;
       return {

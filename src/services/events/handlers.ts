@@ -71,7 +71,7 @@ export function createEventHandlers({
         events.count(range, maxCounted, context.signal),
       );
       // Many pages may be ready at once, and converting one takes long.
-      const pause = waitForTime();
+      const pause = waitForTime(tenantId);
       if (pause) {
         await pause;
       }
@@ -158,7 +158,7 @@ async function* watchEvents(
   for await (const batch of events.follow({ tenantId, after, heartbeat, signal })) {
     await reauthorize();
     // An event wakes all watchers at once. Converting a large one takes long.
-    const pause = waitForTime();
+    const pause = waitForTime(tenantId);
     if (pause) {
       await pause;
     }

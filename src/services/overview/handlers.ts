@@ -33,7 +33,7 @@ export function createOverviewHandlers({
     const query = { tenantId, filter, order, size: 1, from: { page: 1 } };
     const { total = 0 } = await store.applications.list(query, context.signal);
     // An embedded store counts synchronously.
-    await yieldToEventLoop();
+    await yieldToEventLoop(tenantId);
     return total;
   }
 

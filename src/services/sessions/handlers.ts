@@ -238,7 +238,7 @@ function createManageHandlers({
       const { items, more } = await sessions.list({ ...filter, size, after }, context.signal);
       const total = await totalOf(request, items, more, () => count(filter, context.signal));
       // Many pages may be ready at once, and converting one takes long.
-      const pause = waitForTime();
+      const pause = waitForTime(tenantId);
       if (pause) {
         await pause;
       }

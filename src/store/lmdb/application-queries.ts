@@ -142,7 +142,7 @@ export function createApplicationSearch(
 
     let last: Buffer | undefined;
     do {
-      await yieldToEventLoop();
+      await yieldToEventLoop(tenantId);
       signal?.throwIfAborted();
       const cursor = last;
       last = read(() => scanBatch(scan, cursor, visit));
@@ -275,7 +275,7 @@ export function createListByIds(
       record.tenantId === tenantId &&
       matchesFilter(record, filter, order);
     const found: ListPosition[] = [];
-    const pace = createPace(() => signal?.throwIfAborted());
+    const pace = createPace(tenantId, () => signal?.throwIfAborted());
     for (const id of new Set(ids)) {
       await pace();
       const record = read(() => records.find(id));

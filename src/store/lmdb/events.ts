@@ -93,7 +93,7 @@ function createEventQueries(
     let last: EventPosition | undefined;
     let position = startOf(query);
     for (let read = 0; position && read < maxEventsPerPage; read += maxEventsPerTick) {
-      await yieldToEventLoop();
+      await yieldToEventLoop(query.tenantId);
       signal?.throwIfAborted();
       const wanted = isCoveredByIndex(query) ? query.size + 1 - items.length : maxEventsPerTick;
       const { found, next } = readBatch(query, position, Math.min(wanted, maxEventsPerTick));
@@ -126,7 +126,7 @@ function createEventQueries(
       if (read >= limit) {
         return undefined;
       }
-      await yieldToEventLoop();
+      await yieldToEventLoop(range.tenantId);
       signal?.throwIfAborted();
       const batch: Batch = readBatch(range, position, maxEventsPerTick);
       matches += batch.found.length;
@@ -151,7 +151,7 @@ function createEventQueries(
     let position: EventPosition | undefined = { at: at + maxClockSkew, number: 0 };
     while (!found && position) {
       const start: EventPosition = position;
-      await yieldToEventLoop();
+      await yieldToEventLoop(tenantId);
       signal?.throwIfAborted();
       [found, position] = read(() => {
         const events = index

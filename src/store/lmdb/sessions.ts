@@ -178,7 +178,7 @@ export function createSessionStore({
       };
       let id: string | undefined;
       do {
-        await yieldToEventLoop();
+        await yieldToEventLoop(filter.tenantId);
         signal?.throwIfAborted();
         const after = id;
         id = read(() => countBatch(after));
@@ -281,7 +281,7 @@ function createSessionList(
     const page: OpenPage = { items: [], budget: createPageBudget(), more: false };
     let id = query.after;
     do {
-      await yieldToEventLoop();
+      await yieldToEventLoop(query.tenantId);
       signal?.throwIfAborted();
       const after = id;
       id = read(() => readBatch(query, after, page));

@@ -117,7 +117,7 @@ async function searchApplications(
   words: readonly string[],
   signal: AbortSignal | undefined,
 ): Promise<ApplicationPage> {
-  const { size, from, order = "newest", scanLimit = defaultScanLimit } = query;
+  const { tenantId, size, from, order = "newest", scanLimit = defaultScanLimit } = query;
   const isPage = "page" in from;
   const skip = isPage ? (from.page - 1) * size : 0;
   const readOptions = { signal, ...limitsOf(documents), ...freshRead() };
@@ -141,7 +141,7 @@ async function searchApplications(
         ...readOptions,
       },
     );
-    const pace = createPace(() => signal?.throwIfAborted());
+    const pace = createPace(tenantId, () => signal?.throwIfAborted());
     for await (const document of cursor) {
       if (rows++ === scanLimit && lastRead) {
         stoppedAt = listPositionOf(order, lastRead);

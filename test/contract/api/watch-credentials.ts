@@ -82,8 +82,9 @@ export function describeWatchCredentials({ engine, connect }: WatchSuiteOptions)
     return { received, token };
   }
 
+  let renames = 0;
   const rename = ({ root }: Tenant, { id }: { id: string }) =>
-    api.updateApplication(root.key, { id, name: "renamed", permissions });
+    api.updateApplication(root.key, { id, name: `renamed ${++renames}`, permissions });
 
   describe("a watcher of credentials", () => {
     it("gets a response at once, with a resume token and complete_until", async () => {

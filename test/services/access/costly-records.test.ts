@@ -237,7 +237,8 @@ describe("a batch of checks", () => {
 
   it("lets other calls run between its steps, however few they are", async () => {
     const cancellation = new Cancellation();
-    const call = { caller: {}, call: { cancellation, peer: {} } } as unknown as AuthorizedCall;
+    const caller = { application: { tenantId: "one" } };
+    const call = { caller, call: { cancellation, peer: {} } } as unknown as AuthorizedCall;
     const ticks = new Set<number>();
     const runBatch = createRunBatch({
       checks: {
