@@ -15,7 +15,7 @@ export function ruleId({ container, conditions, transform, permissions }: RuleRe
       .map(({ attribute, operator, value }) => JSON.stringify([attribute, operator, value]))
       .sort(),
     transform,
-    [...permissions].sort(),
+    permissions.length > 1 ? [...permissions].sort() : permissions,
   ];
   return hash("sha256", JSON.stringify(content), "hex").slice(0, idLength);
 }
@@ -24,10 +24,10 @@ const toFields = createConverter(AccessRuleSchema, { shareNested: true });
 const readRule = createConverter(RuleRecordSchema, { shareNested: true, withDefaults: true });
 
 /** Shows stored rules in a response, with their ids. */
-export function toAccessRules(rules: readonly RuleRecord[]) {
-  return rules.map((rule) => ({ ...toFields(rule), id: ruleId(rule) })) as MessageInitShape<
-    typeof AccessRuleSchema
-  >[];
+export function toAccessRules(
+  rules: readonly RuleRecord[],
+): MessageInitShape<typeof AccessRuleSchema>[] {
+  return rules.map((rule) => Object.assign(toFields(rule), { id: ruleId(rule) }));
 }
 
 /** Shows grants in a response. */

@@ -8,19 +8,24 @@ import { toAccessRules } from "../rules.js";
 import { versionOf } from "./update-application.js";
 
 type ApplicationInit = MessageInitShape<typeof ApplicationSchema>;
+type AccessRules = ReturnType<typeof toAccessRules>;
 
 /** Shows a record as a response. A field is converted when it is read: a cached response needs few. */
 class ApplicationMessage {
   constructor(
     readonly record: ApplicationRecord,
     readonly key: string | undefined,
+    /** The rules, if they are converted already. */
+    readonly convertedRules: AccessRules | undefined,
   ) {}
 }
 
 /** The fields that differ from those of the record. */
-const differing: Readonly<Record<string, (record: ApplicationRecord) => unknown>> = {
+const differing: Readonly<
+  Record<string, (record: ApplicationRecord, message: ApplicationMessage) => unknown>
+> = {
   version: versionOf,
-  rules: ({ rules }) => toAccessRules(rules),
+  rules: (record, { convertedRules }) => convertedRules ?? toAccessRules(record.rules),
   status: ({ disabled }) => (disabled ? "disabled" : "enabled"),
 };
 
@@ -33,14 +38,18 @@ for (const { name, read } of readers.filter((reader) => reader.name !== "key")) 
   const readField = differing[name] ?? read;
   Object.defineProperty(ApplicationMessage.prototype, name, {
     get(this: ApplicationMessage) {
-      return readField(this.record);
+      return readField(this.record, this);
     },
   });
 }
 
 /** Converts a record to the response message. The key is present only if it was just created. */
-export function toApplication(record: ApplicationRecord, key?: string): ApplicationInit {
-  return new ApplicationMessage(record, key) as ApplicationInit;
+export function toApplication(
+  record: ApplicationRecord,
+  key?: string,
+  rules?: AccessRules,
+): ApplicationInit {
+  return new ApplicationMessage(record, key, rules) as ApplicationInit;
 }
 
 /** Converts the records of a page. The rules are converted one record after another: all of them take long. */
@@ -54,8 +63,7 @@ export async function toApplications(
     if (pause) {
       await pause;
     }
-    const rules = { value: toAccessRules(record.rules) };
-    messages.push(Object.defineProperty(toApplication(record), "rules", rules));
+    messages.push(toApplication(record, undefined, toAccessRules(record.rules)));
   }
   return messages;
 }
