@@ -32,7 +32,13 @@ describe("an export of events", () => {
     const { signal } = controller;
     let pages = 0;
     const onProgress = () => ++pages > 1_000 && controller.abort();
-    const exported = await readEvents({ transport, request: {}, signal, onProgress });
+    const exported = await readEvents({
+      transport,
+      request: {},
+      max: 10_000,
+      signal,
+      onProgress,
+    });
     expect(exported).toEqual({ events: [], isComplete: false });
   });
 });

@@ -11,9 +11,6 @@ import { maximumOf } from "../../../src/contract/fields.js";
 import { restJson } from "../rest-json.js";
 import { byteOrderMark, toCsv } from "../ui/csv.js";
 
-/** The most events in one export, which the browser holds in memory. */
-export const maxExported = 10_000;
-
 const size = maximumOf(ListEventsRequestSchema.field.size);
 
 /** A page may be empty although older events match, so a rare filter needs many of them. */
@@ -28,13 +25,15 @@ interface Exported {
 interface ReadOptions {
   readonly transport: Transport;
   readonly request: MessageInitShape<typeof ListEventsRequestSchema>;
+  /** The most events, which the browser holds in memory. */
+  readonly max: number;
   readonly signal: AbortSignal;
   onProgress(count: number): void;
 }
 
 /** Reads the events that match a request, newest first, up to the maximum of events or pages. */
 export async function readEvents(options: ReadOptions): Promise<Exported> {
-  const { transport, request, signal, onProgress } = options;
+  const { transport, request, max, signal, onProgress } = options;
   const client = createClient(EventService, transport);
   const events: Event[] = [];
   let start: string | undefined;
@@ -46,8 +45,8 @@ export async function readEvents(options: ReadOptions): Promise<Exported> {
     onProgress(events.length);
     start = pagination?.next;
     pages++;
-  } while (start !== undefined && events.length < maxExported && pages < maxPages);
-  return { events: events.slice(0, maxExported), isComplete: start === undefined };
+  } while (start !== undefined && events.length < max && pages < maxPages);
+  return { events: events.slice(0, max), isComplete: start === undefined };
 }
 
 /** One JSON object per line, as REST returns them. */

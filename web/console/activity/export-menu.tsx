@@ -5,16 +5,14 @@ import { problemOf } from "../../../src/contract/problem-report.js";
 import { countOf, formatNumber } from "../../common/count.js";
 import { Button } from "../ui/buttons.js";
 import { Menu } from "../ui/menu.js";
-import { saveFile } from "../ui/save-file.js";
 import { serviceNow } from "../ui/service-clock.js";
 import { toast } from "../ui/toast.js";
 import { type ActivityFilter, toListRequest } from "./activity-filter.js";
-import { maxExported, readEvents, toCsvFile, toJsonLines } from "./export-events.js";
 
-const formats = {
-  csv: { type: "text/csv", write: toCsvFile },
-  jsonl: { type: "application/jsonl", write: toJsonLines },
-} as const;
+/** The most events in one export. */
+const maxExported = 10_000;
+
+const types = { csv: "text/csv", jsonl: "application/jsonl" } as const;
 
 /** Saves the events that match the filter as a file. */
 export function ExportMenu({ filter }: { readonly filter: ActivityFilter }) {
@@ -23,20 +21,25 @@ export function ExportMenu({ filter }: { readonly filter: ActivityFilter }) {
   const running = useRef<AbortController>(undefined);
   useEffect(() => () => running.current?.abort(), []);
 
-  async function save(extension: keyof typeof formats): Promise<void> {
+  async function save(extension: keyof typeof types): Promise<void> {
     const controller = new AbortController();
     running.current = controller;
     setProgress(0);
     try {
+      const [{ readEvents, toCsvFile, toJsonLines }, { saveFile }] = await Promise.all([
+        import("./export-events.js"),
+        import("../ui/save-file.js"),
+      ]);
       const { events, isComplete } = await readEvents({
         transport,
         request: toListRequest(filter),
+        max: maxExported,
         signal: controller.signal,
         onProgress: setProgress,
       });
-      const { type, write } = formats[extension];
+      const write = extension === "csv" ? toCsvFile : toJsonLines;
       const date = new Date(serviceNow()).toISOString().slice(0, 10);
-      saveFile(`latchkey-events-${date}.${extension}`, type, write(events));
+      saveFile(`latchkey-events-${date}.${extension}`, types[extension], write(events));
       toast({
         title: `Exported ${countOf(events.length, "event")}`,
         ...(!isComplete && {
