@@ -63,6 +63,9 @@ type Group = (owner: ResponseOwner) => boolean;
 /** Milliseconds that a response waits for memory. */
 const defaultMaxWait = 2_000;
 
+/** The most responses of a tenant that wait. More would take the calls of others (`CALL_LIMIT`). */
+const maxWaiting = 250;
+
 export function createResponseBudget(limit: number, maxWait = defaultMaxWait): ResponseBudget {
   const usedByTenant = new Map<string, number>();
   const usedByCaller = new Map<string, number>();
@@ -70,6 +73,7 @@ export function createResponseBudget(limit: number, maxWait = defaultMaxWait): R
   /** By caller, the oldest first. */
   const unread = new Map<string, Set<Unread>>();
   const waiting = new Set<Waiter>();
+  const waitingByTenant = new Map<string, number>();
 
   /** The group that has too little memory left: the caller, its tenant or everyone. */
   function fullGroup({ tenant, caller }: ResponseOwner, bytes: number): Group | undefined {
@@ -119,7 +123,14 @@ export function createResponseBudget(limit: number, maxWait = defaultMaxWait): R
     }
   }
 
-  function wait(owner: ResponseOwner, bytes: number, cancellation: Canceled) {
+  function wait(
+    owner: ResponseOwner,
+    bytes: number,
+    cancellation: Canceled,
+  ): MaybePromise<CountedResponse | undefined> {
+    if (sumOf(waitingByTenant, owner.tenant) >= maxWaiting) {
+      return undefined;
+    }
     return new Promise<CountedResponse | undefined>((resolve) => {
       const waiter: Waiter = {
         owner,
@@ -128,14 +139,22 @@ export function createResponseBudget(limit: number, maxWait = defaultMaxWait): R
         settle(isReserved) {
           clearTimeout(timer);
           waiting.delete(waiter);
+          add(waitingByTenant, owner.tenant, -1);
           resolve(isReserved ? open(owner, bytes) : undefined);
         },
       };
       const timer = setTimeout(() => {
-        waiter.settle(!cancellation.reason && makeRoom(owner, bytes));
-        resumeWaiting();
+        const usedBefore = used;
+        const isReserved = !cancellation.reason && makeRoom(owner, bytes);
+        const hasClosed = used < usedBefore;
+        waiter.settle(isReserved);
+        // Otherwise, many that time out together would each look at all others.
+        if (hasClosed) {
+          resumeWaiting();
+        }
       }, maxWait);
       waiting.add(waiter);
+      add(waitingByTenant, owner.tenant, 1);
     });
   }
 

@@ -15,8 +15,10 @@ export function createReserveResponse(
 ): (call: Reserving, request: Message) => MaybePromise<void> {
   const kindOf = memoize(responseKindOf);
 
-  async function reserve(call: Reserving["call"], owner: ResponseOwner, request: Message) {
-    const reserved = await budget.reserve(owner, pageBytes(request), call.cancellation);
+  async function reserve(reserving: Reserving, owner: ResponseOwner, request: Message) {
+    const { call } = reserving;
+    const reservation = budget.reserve(owner, pageBytes(request), call.cancellation);
+    const reserved = await reservation;
     const { reason } = call.cancellation;
     if (reason) {
       reserved?.release();
@@ -26,17 +28,23 @@ export function createReserveResponse(
       throw overloaded();
     }
     call.countResponseFor(owner, reserved);
+    if (reservation instanceof Promise) {
+      // The key may have been revoked in the meantime.
+      await reserving.reauthorize();
+    }
   }
 
-  return ({ call, caller: { application, session } }, request) => {
+  return (reserving, request) => {
+    const { call, caller } = reserving;
+    const { application, session } = caller;
     const owner = { tenant: application.tenantId, caller: (session ?? application).id };
     return kindOf(call.method) === "page"
-      ? reserve(call, owner, request)
+      ? reserve(reserving, owner, request)
       : call.countResponseFor(owner);
   };
 }
 
-type Reserving = Pick<AuthorizedCall, "call" | "caller">;
+type Reserving = Pick<AuthorizedCall, "call" | "caller" | "reauthorize">;
 
 /** Whether a method returns a page of records, which is large while it is built. */
 function responseKindOf({ output: { fields } }: DescMethod): "page" | "other" {

@@ -49,6 +49,18 @@ describe("the response budget", () => {
     expect(budget.reserve(of("d1"), 1, open())).toBeInstanceOf(Promise);
   });
 
+  it("refuses lists of a tenant at once when 250 wait", async () => {
+    const budget = createResponseBudget(limit, 1);
+    budget.reserve(of("a1"), 100, open());
+    const waiting = Array.from({ length: 250 }, () => budget.reserve(of("a1"), 100, open()));
+    expect(waiting.every((each) => each instanceof Promise)).toBe(true);
+    expect(budget.reserve(of("a1"), 100, open())).toBeUndefined();
+    budget.reserve(of("b1"), 100, open());
+    expect(budget.reserve(of("b1"), 100, open())).toBeInstanceOf(Promise);
+    expect(await Promise.all(waiting)).toEqual(Array.from({ length: 250 }));
+    expect(budget.reserve(of("a1"), 100, open())).toBeInstanceOf(Promise);
+  });
+
   it("accepts a single response of any size", () => {
     const budget = createResponseBudget(limit, hour);
     expect(budget.reserve(of("a1"), 1_000, open())).not.toBeInstanceOf(Promise);

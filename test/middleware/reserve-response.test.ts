@@ -5,7 +5,11 @@ import { ApplicationService } from "../../gen/latchkey/v1/application_service_pb
 import { EventService } from "../../gen/latchkey/v1/event_service_pb.js";
 import { SessionService } from "../../gen/latchkey/v1/session_service_pb.js";
 import type { AuthorizedCall } from "../../src/auth/caller.js";
-import { createResponseBudget } from "../../src/lib/response-budget.js";
+import {
+  type CountedResponse,
+  createResponseBudget,
+  type ResponseOwner,
+} from "../../src/lib/response-budget.js";
 import { createReserveResponse } from "../../src/middleware/reserve-response.js";
 
 const kib = 1024;
@@ -60,5 +64,31 @@ describe("the memory that is reserved for a response", () => {
     await expect(reservedFor(listApplications, {}, budget)).rejects.toMatchObject({
       problemCode: "overloaded",
     });
+  });
+
+  it("is of no use to a key that was revoked while the list waited", async () => {
+    const budget = createResponseBudget(kib * kib, 60_000);
+    const owner = { tenant: "tenant", caller: "application" };
+    const first = budget.open(owner);
+    first.send(kib * kib, () => {});
+    let counted: CountedResponse | undefined;
+    const call = {
+      call: {
+        method: listApplications,
+        cancellation: { reason: undefined },
+        countResponseFor: (_owner: ResponseOwner, reserved: CountedResponse) => {
+          counted = reserved;
+        },
+      },
+      caller: { application: { tenantId: "tenant", id: "application" } },
+      reauthorize: () => Promise.reject(new Error("revoked")),
+    } as unknown as AuthorizedCall;
+    const reserving = createReserveResponse(budget)(call, create(listApplications.input));
+    first.release();
+    await expect(reserving).rejects.toThrow("revoked");
+    // The error response releases it.
+    expect(budget.used).toBe(kib * kib);
+    counted?.release();
+    expect(budget.used).toBe(0);
   });
 });
