@@ -1060,7 +1060,7 @@ export const openapi = {
           "Applications"
         ],
         "summary": "Replaces the name, the permissions and the rules of an application",
-        "description": "Without `permissions` or `rules`, the application has none. All other fields change only if the body contains them, and `null` clears them.\n\nThe request may be an application as a response contained it. The type, keys, status and tenant do not change. If nothing differs from the application, it keeps its version, and no event is recorded.\n\nTo change an application, its keys or its status, the caller must hold all permissions of this service that the application holds. New grants are limited as those of a new application. Existing grants need no further permission.\n\nRequires the permission `application:update`, which only private applications and management applications can hold.",
+        "description": "Without `permissions` or `rules`, the application has none. All other fields change only if the body contains them, and `null` clears them.\n\nThe request may contain an application as GetApplication returned it, without `key`. The type, keys, status and tenant do not change. If nothing differs from the application, it keeps its version, and no event is recorded.\n\nTo change an application, its keys or its status, the caller must hold all permissions of this service that the application holds. New grants are limited as those of a new application. Existing grants need no further permission.\n\nRequires the permission `application:update`, which only private applications and management applications can hold.",
         "x-access": "Requires the permission `application:update`, which only private applications and management applications can hold.",
         "x-required-permission": "application:update",
         "x-callers": [
@@ -1457,7 +1457,7 @@ export const openapi = {
           "Applications"
         ],
         "summary": "Changes the fields of an application that the body contains, and no others (RFC 7396)",
-        "description": "`null` clears a field, lists are replaced, and `metadata` changes key by key.\n\nThe request may be an application as a response contained it. The type, keys, status and tenant do not change. If nothing differs from the application, it keeps its version, and no event is recorded.\n\nTo change an application, its keys or its status, the caller must hold all permissions of this service that the application holds. New grants are limited as those of a new application. Existing grants need no further permission.\n\nRequires the permission `application:update`, which only private applications and management applications can hold.",
+        "description": "`null` clears a field, lists are replaced, and `metadata` changes key by key.\n\nThe request may contain an application as GetApplication returned it, without `key`. The type, keys, status and tenant do not change. If nothing differs from the application, it keeps its version, and no event is recorded.\n\nTo change an application, its keys or its status, the caller must hold all permissions of this service that the application holds. New grants are limited as those of a new application. Existing grants need no further permission.\n\nRequires the permission `application:update`, which only private applications and management applications can hold.",
         "x-access": "Requires the permission `application:update`, which only private applications and management applications can hold.",
         "x-required-permission": "application:update",
         "x-callers": [
@@ -10556,7 +10556,7 @@ export const openapi = {
               "object",
               "null"
             ],
-            "description": "Key-value pairs for your own use. They replace the previous ones. If absent, they do not change. To remove all, send `{}` or `null` over REST, or add the field to `update_mask` on other protocols.",
+            "description": "Key-value pairs for your own use. They replace the previous ones. If absent, they do not change. To remove all, send `{}` (PUT) or `null` over REST, or add the field to `update_mask` on other protocols. In a PATCH, `{}` changes nothing.",
             "maxProperties": 50,
             "propertyNames": {
               "type": "string",
@@ -10802,7 +10802,7 @@ export const openapi = {
               "object",
               "null"
             ],
-            "description": "Key-value pairs for your own use. They replace the previous ones. If absent, they do not change. To remove all, send `{}` or `null` over REST, or add the field to `update_mask` on other protocols.",
+            "description": "Key-value pairs for your own use. They replace the previous ones. If absent, they do not change. To remove all, send `{}` (PUT) or `null` over REST, or add the field to `update_mask` on other protocols. In a PATCH, `{}` changes nothing.",
             "maxProperties": 50,
             "propertyNames": {
               "type": "string",

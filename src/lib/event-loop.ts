@@ -10,14 +10,14 @@ export function waitForNextTick(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Those that wait, by tenant. The next tenant is the first. */
+/** Waiters by tenant, resumed round-robin. */
 const waiting = new Map<string, (() => void)[]>();
 
 /**
  * Yields to the event loop before each part of a long computation. Resolves one waiter per tick,
  * so each tick runs at most one part. Many computations may start in one tick, so their first
- * parts need it too. Tenants take turns, so that one with many computations does not delay the
- * others. Work before the tenant is known shares the turns of an empty one.
+ * parts need it too. Tenants are resumed round-robin, so that one with many computations does not
+ * delay the others. Work before the tenant is known counts as that of a tenant without a name.
  */
 export function yieldToEventLoop(tenant = ""): Promise<void> {
   return new Promise((resolve) => {
@@ -82,7 +82,7 @@ function resumeNext(): void {
   if (next) {
     const [tenant, own] = next;
     own.shift()?.();
-    // Its next turn comes last.
+    // It is resumed again after the others.
     waiting.delete(tenant);
     if (own.length > 0) {
       waiting.set(tenant, own);

@@ -692,8 +692,8 @@ export type UpdateApplicationRequest = Message<"latchkey.v1.UpdateApplicationReq
 
   /**
    * Key-value pairs for your own use. They replace the previous ones. If absent,
-   * they do not change. To remove all, send `{}` or `null` over REST, or add the
-   * field to `update_mask` on other protocols.
+   * they do not change. To remove all, send `{}` (PUT) or `null` over REST, or add
+   * the field to `update_mask` on other protocols. In a PATCH, `{}` changes nothing.
    *
    * @generated from field: map<string, string> metadata = 11;
    */
@@ -1114,8 +1114,8 @@ export const ApplicationService: GenService<{
    * and changes all other fields only if the request contains them. Over REST, PUT
    * is an update without an update mask, and the body of PATCH is the mask.
    *
-   * The request may be an application as a response contained it. The type, keys,
-   * status and tenant do not change. If nothing differs from the application, it
+   * The request may contain an application as GetApplication returned it, without
+   * `key`. The type, keys, status and tenant do not change. If nothing differs from the application, it
    * keeps its version, and no event is recorded.
    *
    * To change an application, its keys or its status, the caller must hold all

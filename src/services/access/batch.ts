@@ -29,8 +29,8 @@ type ToCheck<T> = (item: T) => CheckAccessRequest | Problem;
  * Makes a check for each item and returns the results in order. With `isLast`, makes
  * one after the other, and none after the first result for which it is true. The
  * result of an invalid check is its problem. Each item counts towards the rate limit
- * of the caller. If the limit allows fewer, throws; the field is that of the request
- * which determines how many there are. A canceled call stops.
+ * of the caller; if the limit allows fewer, throws. `field` is the field of the request
+ * that determines the number of checks; errors name it. A canceled call stops.
  */
 export type RunBatch = <T>(
   call: AuthorizedCall,
