@@ -77,10 +77,13 @@ export function replaceProfileCommand(name: string, { url, keyHeader }: CalledSe
   return latchkey(`profile add ${name} --replace --url ${quoteIfNeeded(url)}${header}`);
 }
 
-/** The service says what is wrong: for example no key, a wrong checksum, or a key that is no longer valid. */
+/**
+ * The service says what is wrong: for example no key, a wrong checksum, or a key that is no longer
+ * valid. Where it then says which header to send is of no use on a command line.
+ */
 function describeRefusedKey({ url, keySource }: CalledService, detail: string): string {
   const source = keySource === undefined ? "this key" : `the key from ${keySource}`;
-  return `${url} does not accept ${source}: ${detail}`;
+  return `${url} does not accept ${source}: ${detail.replace(/ Send the key of .*$/s, "")}`;
 }
 
 /** The options that set a field of a request, where their names differ. */

@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { describe, expect, it } from "@jest/globals";
+import { keyLength } from "../../src/contract/key-format.js";
 import { useAdminCli } from "./admin-cli.js";
 
 const { service, cli, adminEnvironment, runAsAdmin, runJson } = useAdminCli();
@@ -42,7 +43,8 @@ describe("a failing command", () => {
       ["whoami"],
       { LATCHKEY_KEY: "lk_mgt_wrong" },
       4,
-      "does not accept the key from LATCHKEY_KEY: The key is incomplete or mistyped: its checksum is wrong.",
+      "does not accept the key from LATCHKEY_KEY: The key is incomplete or mistyped: its checksum is wrong. " +
+        `Copy all ${keyLength} characters. (request `,
     ],
     [
       "a key of another system",
