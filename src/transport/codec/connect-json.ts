@@ -15,6 +15,7 @@ import { findOverlong } from "../../contract/fields.js";
 import { invalidRequest, Problem } from "../../errors.js";
 import { memoize } from "../../lib/cache.js";
 import { parseJson } from "../../validation/json.js";
+import { rewriteUpdateMask } from "./json-field-mask.js";
 import { createJsonDiagnosis, type JsonDiagnosis } from "./json-reader.js";
 import { createJsonWriter, createTimestampAppender, type JsonWriteStyle } from "./json-writer.js";
 import { isSupported } from "./message-fields.js";
@@ -32,6 +33,15 @@ export function createConnectJsonDecoder(
   schema: DescMessage,
   jsonOptions: JsonOptions,
 ): (bytes: Uint8Array) => Message {
+  const read = createReader(schema, jsonOptions);
+  return (bytes) => read(bytes).message;
+}
+
+/** Creates a reader that also returns the JSON from which the library reads the same message. */
+function createReader(
+  schema: DescMessage,
+  jsonOptions: JsonOptions,
+): (bytes: Uint8Array) => { message: Message; json: JsonValue } {
   const checkTimes = isSupported(schema) ? createTimeCheck(schema) : undefined;
   return (bytes) => {
     const value = parseJson(bytes, jsonOptions.jsonDepth);
@@ -40,9 +50,10 @@ export function createConnectJsonDecoder(
       throw invalidRequest(overlong);
     }
     try {
-      const message = fromJson(schema, value as JsonValue, jsonOptions);
+      const json = rewriteUpdateMask(schema, value) as JsonValue;
+      const message = fromJson(schema, json, jsonOptions);
       checkTimes?.(value);
-      return message;
+      return { message, json };
     } catch (error) {
       const violations = diagnosisOf(schema)(value);
       throw violations.length > 0 ? invalidRequest(violations) : error;
@@ -100,14 +111,13 @@ export function createJsonOptions(services: readonly DescService[], jsonDepth: n
   };
 }
 
-/** The options for the library to refuse the same JSON as the decoder of a message. */
+/** The options for the library to read and refuse the same JSON as the decoder of a message. */
 export function createLibraryJsonOptions(schema: DescMessage, jsonOptions: JsonOptions) {
-  const check = createConnectJsonDecoder(schema, jsonOptions);
-  const utf8 = new TextDecoder();
+  const read = createReader(schema, jsonOptions);
   const textDecoder = {
     decode(bytes: Uint8Array): string {
       try {
-        check(bytes);
+        return JSON.stringify(read(bytes).json);
       } catch (error) {
         // The library does not pass errors on but sends them, with their details.
         if (error instanceof Problem) {
@@ -115,7 +125,6 @@ export function createLibraryJsonOptions(schema: DescMessage, jsonOptions: JsonO
         }
         throw error;
       }
-      return utf8.decode(bytes);
     },
   };
   return { ...jsonOptions, textDecoder };
