@@ -8,13 +8,13 @@ import { createKeyRedactor, createKeyring, type Keyring, type RedactKeys } from 
 import { createLastUsedTracker, type LastUsedTracker } from "./auth/last-used.js";
 import { createReadKey, type ReadKey } from "./auth/read-key.js";
 import type { Settings } from "./config/settings.js";
+import { createRateLimits, type RateLimits } from "./limits/rate-limits.js";
 import {
   createUntrustedForwarding,
   type UntrustedForwarding,
 } from "./middleware/untrusted-forwarding.js";
 import { createRoutes, type Routes } from "./services/access/gateways/routes.js";
 import { createDenials, type Denials } from "./services/events/denials.js";
-import { createRateLimits, type RateLimits } from "./services/rate-limits/rate-limits.js";
 import type { Clock, Store } from "./store/port/store.js";
 import type { ServiceLogger } from "./telemetry/log.js";
 import type { CallMetrics } from "./telemetry/metrics/calls.js";

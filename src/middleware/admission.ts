@@ -2,7 +2,7 @@ import type { AuthorizedCall, Call, Caller } from "../auth/caller.js";
 import type { LastUsedTracker } from "../auth/last-used.js";
 import { type MaybePromise, mapMaybePromise } from "../lib/async.js";
 import { currentTick } from "../lib/event-loop.js";
-import { type RateLimits, throwIfRefused } from "../services/rate-limits/rate-limits.js";
+import { type RateLimits, throwIfRefused } from "../limits/rate-limits.js";
 import { CallerChanged } from "../store/port/errors.js";
 import type { createCallAuthentication } from "./authenticate.js";
 import type { createAuthorize } from "./authorize.js";

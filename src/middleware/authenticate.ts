@@ -7,7 +7,7 @@ import { accessOf } from "../contract/methods.js";
 import { type Problem, unauthenticated } from "../errors.js";
 import { type MaybePromise, mapMaybePromise } from "../lib/async.js";
 import { memoize } from "../lib/cache.js";
-import type { RateLimits } from "../services/rate-limits/rate-limits.js";
+import type { RateLimits } from "../limits/rate-limits.js";
 
 /** Authenticates the caller of a call by its key or client certificate, or throws. */
 type AuthenticateCall = (call: Call) => MaybePromise<Caller>;

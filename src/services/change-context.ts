@@ -1,13 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
-import { createContextKey, type HandlerContext } from "@connectrpc/connect";
+import type { HandlerContext } from "@connectrpc/connect";
 import { type Caller, callOf } from "../auth/caller.js";
 import type { Grants } from "../contract/grants.js";
-import type {
-  CallerRecords,
-  ChangeCaller,
-  NewResponse,
-  WriteContext,
-} from "../store/port/change-context.js";
+import { replayOptionsKey } from "../idempotency/idempotency.js";
+import type { CallerRecords, ChangeCaller, WriteContext } from "../store/port/change-context.js";
 import { CallerChanged } from "../store/port/errors.js";
 import { type ApplicationRecord, isUnexpired, type KeyRecord } from "../store/port/records.js";
 
@@ -18,17 +14,6 @@ export interface Write<R> {
   /** The response to the caller, which may be stored for idempotent retries. */
   response(outcome: R): object;
 }
-
-/** How to store the response of a call for replays. */
-interface ReplayOptions {
-  readonly id: string;
-  seal(response: object): NewResponse;
-}
-
-/** Given to a handler whose response must be stored together with its change, so that it can be replayed. */
-export const replayOptionsKey = createContextKey<ReplayOptions | undefined>(undefined, {
-  description: "how to store the response",
-});
 
 /** The context of a write without an event. */
 export function writeContextOf<R>(

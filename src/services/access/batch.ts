@@ -6,8 +6,8 @@ import type { AuthorizedCall } from "../../auth/caller.js";
 import { Problem } from "../../errors.js";
 import { createKeyedSemaphore } from "../../lib/concurrency.js";
 import { createPace, type Pace, yieldToEventLoop } from "../../lib/event-loop.js";
+import { type RateLimits, throwIfRefused } from "../../limits/rate-limits.js";
 import { validateMessage } from "../../validation/validate.js";
-import { type RateLimits, throwIfRefused } from "../rate-limits/rate-limits.js";
 import type { CheckResult, Checks } from "./check.js";
 
 /** Checks whose subjects are read together, which bounds the memory of a batch. */

@@ -23,6 +23,7 @@ import {
 import { waitForTime } from "../../lib/event-loop.js";
 import { withTimeout } from "../../lib/timeout.js";
 import { newId } from "../../lib/uuid.js";
+import { type RateLimits, throwIfRefused } from "../../limits/rate-limits.js";
 import { SessionQuotaReached } from "../../store/port/errors.js";
 import type {
   ApplicationRecord,
@@ -45,7 +46,6 @@ import {
   maxCounted,
   totalOf,
 } from "../pagination.js";
-import { type RateLimits, throwIfRefused } from "../rate-limits/rate-limits.js";
 import { readGrants, showGrants } from "../rules.js";
 import { createOpeningLimits } from "./opening-limits.js";
 

@@ -18,8 +18,8 @@ import {
   unauthenticated,
 } from "../../../errors.js";
 import { type MaybePromise, mapMaybePromise } from "../../../lib/async.js";
+import type { RateLimits } from "../../../limits/rate-limits.js";
 import { validateMessage } from "../../../validation/validate.js";
-import type { RateLimits } from "../../rate-limits/rate-limits.js";
 import type { CheckResult, Checks } from "../check.js";
 import type { Requirement, RoutedRequest } from "./route-matcher.js";
 import type { Routes } from "./routes.js";

@@ -1,13 +1,13 @@
 import type { Logger } from "pino";
-import type { Call, Caller, DescribedLimit, Peer } from "../../auth/caller.js";
-import type { ReadAddressOf } from "../../auth/caller-address.js";
-import { isDefaultRate, type RateLimitSettings } from "../../config/limits.js";
-import { invalidRequest, type Problem, rateLimited } from "../../errors.js";
-import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
-import { createGenerationalCache } from "../../lib/cache.js";
-import { type Address, clientNetworkKey } from "../../lib/networks.js";
-import type { SessionQuota } from "../../store/port/errors.js";
-import type { Clock, RateCounts } from "../../store/port/store.js";
+import type { Call, Caller, DescribedLimit, Peer } from "../auth/caller.js";
+import type { ReadAddressOf } from "../auth/caller-address.js";
+import { isDefaultRate, type RateLimitSettings } from "../config/limits.js";
+import { invalidRequest, type Problem, rateLimited } from "../errors.js";
+import { type MaybePromise, mapMaybePromise } from "../lib/async.js";
+import { createGenerationalCache } from "../lib/cache.js";
+import { type Address, clientNetworkKey } from "../lib/networks.js";
+import type { SessionQuota } from "../store/port/errors.js";
+import type { Clock, RateCounts } from "../store/port/store.js";
 import { createBuckets, createSharedBuckets, createStoreStatus } from "./buckets.js";
 import { createRateLimitHeaders } from "./headers.js";
 

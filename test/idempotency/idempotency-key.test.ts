@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { parseIdempotencyKey } from "../../../src/services/idempotency/idempotency.js";
+import { parseIdempotencyKey } from "../../src/idempotency/idempotency.js";
 
 const visible = fc.integer({ min: 0x21, max: 0x7e }).map((code) => String.fromCharCode(code));
 const keys = fc.string({ unit: visible, minLength: 1, maxLength: 255 });

@@ -11,21 +11,21 @@ import {
   it,
   jest,
 } from "@jest/globals";
-import { RetryInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
-import { AccessService } from "../../../gen/latchkey/v1/access_service_pb.js";
-import { generateKey } from "../../../src/auth/keys.js";
-import type { Environment } from "../../../src/config/settings.js";
-import { newId } from "../../../src/lib/uuid.js";
-import { seedTenant, type Tenant } from "../../contract/api/fixtures.js";
-import { createGrpcApi } from "../../support/api/grpc.js";
-import { createRestApi } from "../../support/api/rest.js";
-import { createRequestStream, useReaders } from "../../support/api/streams.js";
-import type { TestClock } from "../../support/clock.js";
-import { freezeTime } from "../../support/frozen-time.js";
-import { expectProblem, type HttpResponse, send } from "../../support/http/http.js";
-import { openRaw } from "../../support/http/raw-connection.js";
-import { startServer, type TestServer } from "../../support/service/server.js";
-import { until } from "../../support/until.js";
+import { RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
+import { AccessService } from "../../gen/latchkey/v1/access_service_pb.js";
+import { generateKey } from "../../src/auth/keys.js";
+import type { Environment } from "../../src/config/settings.js";
+import { newId } from "../../src/lib/uuid.js";
+import { seedTenant, type Tenant } from "../contract/api/fixtures.js";
+import { createGrpcApi } from "../support/api/grpc.js";
+import { createRestApi } from "../support/api/rest.js";
+import { createRequestStream, useReaders } from "../support/api/streams.js";
+import type { TestClock } from "../support/clock.js";
+import { freezeTime } from "../support/frozen-time.js";
+import { expectProblem, type HttpResponse, send } from "../support/http/http.js";
+import { openRaw } from "../support/http/raw-connection.js";
+import { startServer, type TestServer } from "../support/service/server.js";
+import { until } from "../support/until.js";
 
 const hour = 3_600_000;
 const started: TestServer[] = [];

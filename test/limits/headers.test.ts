@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it, jest } from "@jest/globals";
 import fc from "fast-check";
-import type { Rate } from "../../../src/config/parsers.js";
-import { createBuckets } from "../../../src/services/rate-limits/buckets.js";
-import { createRateLimitHeaders } from "../../../src/services/rate-limits/headers.js";
-import { freezeTime } from "../../support/frozen-time.js";
+import type { Rate } from "../../src/config/parsers.js";
+import { createBuckets } from "../../src/limits/buckets.js";
+import { createRateLimitHeaders } from "../../src/limits/headers.js";
+import { freezeTime } from "../support/frozen-time.js";
 
 afterEach(() => {
   jest.restoreAllMocks();

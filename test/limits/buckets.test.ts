@@ -1,17 +1,17 @@
 import { afterEach, describe, expect, it, jest } from "@jest/globals";
 import fc from "fast-check";
 import pino from "pino";
-import { createReadAddressOf } from "../../../src/auth/caller-address.js";
-import type { Rate } from "../../../src/config/parsers.js";
+import { createReadAddressOf } from "../../src/auth/caller-address.js";
+import type { Rate } from "../../src/config/parsers.js";
 import {
   createBuckets,
   createSharedBuckets,
   createStoreStatus,
   generationSize,
-} from "../../../src/services/rate-limits/buckets.js";
-import { createAddressKey } from "../../../src/services/rate-limits/rate-limits.js";
-import type { RateCounts, TakenTokens } from "../../../src/store/port/store.js";
-import { freezeTime } from "../../support/frozen-time.js";
+} from "../../src/limits/buckets.js";
+import { createAddressKey } from "../../src/limits/rate-limits.js";
+import type { RateCounts, TakenTokens } from "../../src/store/port/store.js";
+import { freezeTime } from "../support/frozen-time.js";
 
 afterEach(() => {
   jest.restoreAllMocks();

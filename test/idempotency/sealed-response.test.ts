@@ -1,9 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import {
-  createResponseSeal,
-  responseId,
-} from "../../../src/services/idempotency/sealed-response.js";
+import { createResponseSeal, responseId } from "../../src/idempotency/sealed-response.js";
 
 const fingerprint = fc.uint8Array({ minLength: 32, maxLength: 32 });
 const response = fc.uint8Array({ maxLength: 2_000 });

@@ -1,10 +1,10 @@
 import { TokenBucket } from "limiter";
 import type { Logger } from "pino";
-import type { Rate } from "../../config/parsers.js";
-import type { MaybePromise } from "../../lib/async.js";
-import { createGenerationalCache } from "../../lib/cache.js";
-import { withTimeout } from "../../lib/timeout.js";
-import type { RateCounts, TakenTokens } from "../../store/port/store.js";
+import type { Rate } from "../config/parsers.js";
+import type { MaybePromise } from "../lib/async.js";
+import { createGenerationalCache } from "../lib/cache.js";
+import { withTimeout } from "../lib/timeout.js";
+import type { RateCounts, TakenTokens } from "../store/port/store.js";
 
 /** Named token buckets that several processes share. (These tokens are rate-limit permits.) */
 interface SharedBuckets {

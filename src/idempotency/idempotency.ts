@@ -9,34 +9,44 @@ import {
   type MessageInitShape,
   toBinary,
 } from "@bufbuild/protobuf";
-import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
-import { type Caller, callOf, contextValuesOf } from "../../auth/caller.js";
-import type { ReadKey } from "../../auth/read-key.js";
+import { createContextKey, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
+import { type Caller, callOf, contextValuesOf } from "../auth/caller.js";
+import type { ReadKey } from "../auth/read-key.js";
 import {
   idempotencyKeyHeader,
   idempotencyKeyPattern,
   replayedHeader,
-} from "../../contract/headers.js";
-import { containsKeyPrefix } from "../../contract/key-format.js";
-import { isReplayable, methodName } from "../../contract/methods.js";
+} from "../contract/headers.js";
+import { containsKeyPrefix } from "../contract/key-format.js";
+import { isReplayable, methodName } from "../contract/methods.js";
 import {
   idempotencyConflict,
   idempotencyKeyReused,
   invalidRequest,
   type Problem,
   replayNeedsOriginalKey,
-} from "../../errors.js";
-import type { MaybePromise } from "../../lib/async.js";
-import { day } from "../../lib/time-units.js";
-import type { ResponseStore } from "../../store/port/change-context.js";
-import { AlreadyApplied } from "../../store/port/errors.js";
-import { replayOptionsKey } from "../change-context.js";
+} from "../errors.js";
+import type { MaybePromise } from "../lib/async.js";
+import { day } from "../lib/time-units.js";
+import type { NewResponse, ResponseStore } from "../store/port/change-context.js";
+import { AlreadyApplied } from "../store/port/errors.js";
 import { createResponseSeal, type ResponseSeal, responseId } from "./sealed-response.js";
 
 /** Milliseconds for which a response can be replayed. */
 const responseLifetime = day;
 
 const header = idempotencyKeyHeader.toLowerCase();
+
+/** How to store the response of a call for replays. */
+interface ReplayOptions {
+  readonly id: string;
+  seal(response: object): NewResponse;
+}
+
+/** Given to a handler whose response must be stored together with its change, so that it can be replayed. */
+export const replayOptionsKey = createContextKey<ReplayOptions | undefined>(undefined, {
+  description: "how to store the response",
+});
 
 type Handler = (request: Message, context: HandlerContext) => MaybePromise<object>;
 

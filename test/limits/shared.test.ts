@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from "@jest/globals";
-import { seedTenant, type Tenant } from "../../contract/api/fixtures.js";
-import { createRestApi } from "../../support/api/rest.js";
-import { send } from "../../support/http/http.js";
-import { type FailingMongo, startFailingMongo } from "../../support/mongo/failing-mongo.js";
-import { useMongo } from "../../support/mongo/mongo.js";
-import { uri } from "../../support/mongo/uri.js";
-import { rateLimitsOff } from "../../support/service/rate-limits-off.js";
-import { startServer, type TestServer } from "../../support/service/server.js";
+import { seedTenant, type Tenant } from "../contract/api/fixtures.js";
+import { createRestApi } from "../support/api/rest.js";
+import { send } from "../support/http/http.js";
+import { type FailingMongo, startFailingMongo } from "../support/mongo/failing-mongo.js";
+import { useMongo } from "../support/mongo/mongo.js";
+import { uri } from "../support/mongo/uri.js";
+import { rateLimitsOff } from "../support/service/rate-limits-off.js";
+import { startServer, type TestServer } from "../support/service/server.js";
 
 const hour = 3_600_000;
 const started: TestServer[] = [];

@@ -1,5 +1,5 @@
 import { createHash, hkdfSync } from "node:crypto";
-import { keySize, open, seal } from "../../lib/aead.js";
+import { keySize, open, seal } from "../lib/aead.js";
 
 /** A stored response and the fingerprint of its request. */
 interface StoredResponse {

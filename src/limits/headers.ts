@@ -1,5 +1,5 @@
-import type { Rate } from "../../config/parsers.js";
-import { rateLimitHeader, rateLimitPolicyHeader } from "../../contract/headers.js";
+import type { Rate } from "../config/parsers.js";
+import { rateLimitHeader, rateLimitPolicyHeader } from "../contract/headers.js";
 
 /** The headers of a limit (draft-ietf-httpapi-ratelimit-headers-11): names and values in alternation. */
 interface RateLimitHeaders {
