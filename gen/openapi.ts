@@ -12732,7 +12732,7 @@ export const openapi = {
             "examples": [
               "true_positive"
             ],
-            "description": "`true_positive` if the token has the format and checksum of a key, or is an accepted foreign key. Otherwise `false_positive`."
+            "description": "`true_positive` if the token has the format and checksum of a key, or is an accepted imported key. Otherwise `false_positive`."
           }
         },
         "required": [

@@ -101,6 +101,6 @@ export function createDependencies(
     tracing,
     clock,
     log,
-    redactKeys: createKeyRedactor(settings.foreignKeys),
+    redactKeys: createKeyRedactor(settings.importedKeys),
   };
 }

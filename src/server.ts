@@ -73,7 +73,7 @@ export function createServer(options: ServerOptions): LatchkeyServer {
         status,
       }),
     limits,
-    foreignKeys: settings.foreignKeys,
+    importedKeys: settings.importedKeys,
     redactKeys: dependencies.redactKeys,
   });
   const listener = createListener({

@@ -42,11 +42,11 @@ export function createAuthenticate(
   const { applications, sessions } = store;
   const ifActive = createIfActive(store);
   const addBoundary = createAddBoundary(grantPolicy);
-  const identifyForeign = createIdentifyForeign(store, keyring);
+  const identifyImported = createIdentifyImported(store, keyring);
   return (key) => {
     const parsed = parseOwnedKey(key);
     if (!parsed) {
-      return identifyForeign(key);
+      return identifyImported(key);
     }
     return parsed.kind === "ses"
       ? mapMaybePromise(sessions.find(parsed.id), (found) =>
@@ -97,10 +97,10 @@ export function createFindOwner(store: Store, keyring: Keyring): Authenticate {
         ownerOfApplication(found, parsed, key, keyring),
       );
     }
-    return mapMaybePromise(findForeign(store, keyring, key), (id) =>
+    return mapMaybePromise(findByImportedKey(store, keyring, key), (id) =>
       id === undefined
         ? undefined
-        : mapMaybePromise(applications.find(id), (found) => ownerOfForeign(found, key, keyring)),
+        : mapMaybePromise(applications.find(id), (found) => ownerOfImported(found, key, keyring)),
     );
   }
 
@@ -122,12 +122,12 @@ export function createAuthenticateMany(
   const { applications, sessions } = store;
   const ifActive = createIfActive(store);
   const addBoundary = createAddBoundary(grantPolicy);
-  const identifyForeign = createIdentifyForeign(store, keyring);
+  const identifyImported = createIdentifyImported(store, keyring);
   return async (keys) => {
     const owners = new Map<string, MaybePromise<Caller | undefined>>();
     const applicationKeys: Owned[] = [];
     const sessionKeys: Owned[] = [];
-    const foreign: string[] = [];
+    const imported: string[] = [];
     for (const key of keys) {
       if (owners.has(key)) {
         continue;
@@ -137,7 +137,7 @@ export function createAuthenticateMany(
       if (parsed) {
         (parsed.kind === "ses" ? sessionKeys : applicationKeys).push({ key, parsed });
       } else {
-        foreign.push(key);
+        imported.push(key);
       }
     }
     const foundApplications =
@@ -150,8 +150,8 @@ export function createAuthenticateMany(
     for (const [index, { key }] of sessionKeys.entries()) {
       owners.set(key, ifActive(addBoundary(ownerOfSession(foundSessions[index], key, keyring))));
     }
-    for (const key of foreign) {
-      owners.set(key, identifyForeign(key));
+    for (const key of imported) {
+      owners.set(key, identifyImported(key));
     }
     const found = keys.map((key) => owners.get(key));
     return found.some((owner) => owner instanceof Promise)
@@ -209,10 +209,10 @@ export function createFindClaimedOwner(store: Store, keyring: Keyring): FindClai
   return (key) => {
     const parsed = parseOwnedKey(key);
     if (!parsed) {
-      return mapMaybePromise(findForeign(store, keyring, key), (id) =>
+      return mapMaybePromise(findByImportedKey(store, keyring, key), (id) =>
         id === undefined
           ? undefined
-          : findByApplication(id, (application) => ownerOfForeign(application, key, keyring)),
+          : findByApplication(id, (application) => ownerOfImported(application, key, keyring)),
       );
     }
     const { id } = parsed;
@@ -229,26 +229,28 @@ export function createFindClaimedOwner(store: Store, keyring: Keyring): FindClai
   };
 }
 
-/** Authenticates foreign keys, if they are enabled. */
-function createIdentifyForeign(store: Store, keyring: Keyring): Authenticate {
+/** Authenticates imported keys, if they are enabled. */
+function createIdentifyImported(store: Store, keyring: Keyring): Authenticate {
   const ifActive = createIfActive(store);
   return (key) =>
-    mapMaybePromise(findForeign(store, keyring, key), (id) =>
+    mapMaybePromise(findByImportedKey(store, keyring, key), (id) =>
       id === undefined
         ? undefined
         : mapMaybePromise(store.applications.find(id), (application) =>
-            ifActive(ownerOfForeign(application, key, keyring)),
+            ifActive(ownerOfImported(application, key, keyring)),
           ),
     );
 }
 
-/** Finds the application of a foreign key by its hash, because the key does not contain an id. */
-function findForeign(
+/** Finds the application of an imported key by its hash, because the key does not contain an id. */
+function findByImportedKey(
   { applications }: Store,
   keyring: Keyring,
   key: string,
 ): MaybePromise<string | undefined> {
-  return keyring.acceptsForeign(key) ? applications.findForeign(keyring.hashes(key)) : undefined;
+  return keyring.acceptsImported(key)
+    ? applications.findByImportedKey(keyring.hashes(key))
+    : undefined;
 }
 
 interface Owned {
@@ -318,13 +320,13 @@ function ownerOfApplication(
   return key && { application, key };
 }
 
-/** A foreign key can belong to an application of any type. */
-function ownerOfForeign(
+/** An imported key can belong to an application of any type. */
+function ownerOfImported(
   application: ApplicationRecord | undefined,
   plaintextKey: string,
   keyring: Keyring,
 ): Caller | undefined {
-  const foreign = application?.keys.filter((key) => key.foreign) ?? [];
-  const key = keyring.find(plaintextKey, foreign);
+  const imported = application?.keys.filter((key) => key.imported) ?? [];
+  const key = keyring.find(plaintextKey, imported);
   return application && key && { application, key };
 }

@@ -7,7 +7,7 @@ import {
   secretStart,
   secretWidth,
 } from "../contract/key-format.js";
-import { type KeyKind, mayBeForeignKey, minForeignKeyLength } from "../contract/key-text.js";
+import { type KeyKind, mayBeImportedKey, minImportedKeyLength } from "../contract/key-text.js";
 import { base, digitCharCode, writeBase62 } from "../lib/base62.js";
 import { fillRandom } from "../lib/bytes.js";
 import { idToBytes } from "../lib/uuid.js";
@@ -44,8 +44,8 @@ function writeSecret(key: Buffer): void {
   randomPool.fill(0);
 }
 
-/** Foreign keys: visible ASCII characters without our prefix. */
-const foreignKeyPattern = new RegExp(`^(?!lk_)[!-~]{${minForeignKeyLength},200}$`);
+/** Imported keys: visible ASCII characters without our prefix. */
+const importedKeyPattern = new RegExp(`^(?!lk_)[!-~]{${minImportedKeyLength},200}$`);
 
 /** Hashes keys for storage and verifies them against stored hashes. */
 export interface Keyring {
@@ -58,8 +58,8 @@ export interface Keyring {
   /** Whether the key has the stored hash, in constant time. */
   matches(key: string, stored: Uint8Array): boolean;
 
-  /** Whether foreign keys are enabled and the text may be one. */
-  acceptsForeign(text: string): boolean;
+  /** Whether imported keys are enabled and the text may be one. */
+  acceptsImported(text: string): boolean;
 
   /** Finds the candidate with the hash of the key. The timing reveals at most its position. */
   find<K extends { readonly hash: Uint8Array }>(key: string, among: readonly K[]): K | undefined;
@@ -72,14 +72,14 @@ export interface Keyring {
  */
 export function createKeyring(
   peppers: readonly [string, ...string[]] = [""],
-  { foreignKeys = false } = {},
+  { importedKeys = false } = {},
 ): Keyring {
   const [first] = peppers;
   return {
     hash: (key) => hashWith(first, key),
     hashes: (key) => peppers.map((pepper) => hashWith(pepper, key)),
     matches: (key, stored) => peppers.some((pepper) => isHashOf(pepper, key, stored)),
-    acceptsForeign: (text) => foreignKeys && foreignKeyPattern.test(text),
+    acceptsImported: (text) => importedKeys && importedKeyPattern.test(text),
     find(key, among) {
       for (const pepper of peppers) {
         candidate.write(hashText(pepper, key), "latin1");
@@ -126,14 +126,14 @@ const keyLikeText = /(?:[A-Za-z0-9]|%[0-9A-Fa-f]{2}){30,}/g;
 const segment = /(?:[^/%]|%[0-9A-Fa-f]{2}|%)+/g;
 
 /**
- * Creates a function that redacts keys, percent-encoded or not. Foreign keys
+ * Creates a function that redacts keys, percent-encoded or not. Imported keys
  * have no fixed format: if they are enabled, every segment that is long enough
  * is redacted unless it is a UUID.
  */
-export function createKeyRedactor(foreignKeys: boolean): RedactKeys {
+export function createKeyRedactor(importedKeys: boolean): RedactKeys {
   const redactKeyLikeText: RedactKeys = (text) => text.replaceAll(keyLikeText, "…");
-  return foreignKeys
+  return importedKeys
     ? (text) =>
-        redactKeyLikeText(text.replaceAll(segment, (it) => (mayBeForeignKey(it) ? "…" : it)))
+        redactKeyLikeText(text.replaceAll(segment, (it) => (mayBeImportedKey(it) ? "…" : it)))
     : redactKeyLikeText;
 }

@@ -120,7 +120,7 @@ export const definitions = {
     default: "refuse",
     ...keys("mode", "keys in Authorization: Bearer, for every method"),
   },
-  FOREIGN_KEYS: {
+  IMPORTED_KEYS: {
     parse: acceptOrRefuse,
     default: "refuse",
     ...keys("mode", "imported keys of another system"),

@@ -34,7 +34,7 @@ export interface Settings {
   /** How long events are stored. */
   readonly eventRetention: number;
   /** Whether imported keys in another system's format are accepted. */
-  readonly foreignKeys: boolean;
+  readonly importedKeys: boolean;
   /** The file with the keys of secret scanning, or `undefined` if its reports are not accepted. */
   readonly secretScanning: LoadedFile | undefined;
   readonly grantPolicy: GrantPolicy;
@@ -108,7 +108,7 @@ export function readSettings(environment: Environment = process.env): Settings {
     sessionQuota: read("SESSION_QUOTA"),
     unauthorizedSessionQuota: read("UNAUTHORIZED_SESSION_QUOTA"),
     eventRetention: read("EVENT_RETENTION"),
-    foreignKeys: read("FOREIGN_KEYS") === "accept",
+    importedKeys: read("IMPORTED_KEYS") === "accept",
     secretScanning: read("SECRET_SCANNING_KEYS"),
     grantPolicy: read("GRANT_POLICY"),
     grantsLimit: read("GRANTS_LIMIT"),

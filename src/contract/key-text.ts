@@ -43,10 +43,10 @@ export function mayContainKey(text: string): boolean {
   return keyLike.test(text);
 }
 
-/** The minimum length of a foreign key: one that was created by another system. */
-export const minForeignKeyLength = 16;
+/** The minimum length of an imported key: one that was created by another system. */
+export const minImportedKeyLength = 16;
 
-/** Whether a text is long enough for a foreign key and is not a UUID. */
-export function mayBeForeignKey(word: string): boolean {
-  return word.length >= minForeignKeyLength && !isId(word);
+/** Whether a text is long enough for an imported key and is not a UUID. */
+export function mayBeImportedKey(word: string): boolean {
+  return word.length >= minImportedKeyLength && !isId(word);
 }

@@ -246,7 +246,7 @@ type Predict = (item: Item, outcome: ImportOutcome) => Promise<ImportOutcome>;
 function createDryRun({ applications }: Pick<Store, "applications">): Predict {
   /** External ids by the id of their application. */
   const written = new Map<string, string | undefined>();
-  /** Application ids by the hash of their foreign keys. */
+  /** Application ids by the hash of their imported keys. */
   const owners = new Map<string, string>();
   /** Application ids by tenant and external id. */
   const externalIds = new Map<string, string>();
@@ -276,7 +276,7 @@ function createDryRun({ applications }: Pick<Store, "applications">): Predict {
       return outcome;
     }
     const { id, keys, tenantId, externalId } = record;
-    const hashes = keys.filter(({ foreign }) => foreign).map(({ hash }) => textOf(hash));
+    const hashes = keys.filter(({ imported }) => imported).map(({ hash }) => textOf(hash));
     if (hashes.some((hash) => (owners.get(hash) ?? id) !== id)) {
       return "key_taken";
     }

@@ -3,7 +3,7 @@ import { ConnectError } from "@connectrpc/connect";
 import type { Logger } from "pino";
 import type { RedactKeys } from "../auth/keys.js";
 import type { Limits } from "../config/limits.js";
-import { mayBeForeignKey } from "../contract/key-text.js";
+import { mayBeImportedKey } from "../contract/key-text.js";
 import { headersTooLarge, invalidRequest, Problem, urlTooLong } from "../errors.js";
 import type { MaybePromise } from "../lib/async.js";
 import type { Cors } from "./http/cors.js";
@@ -25,13 +25,13 @@ interface DispatcherOptions {
   readonly onOtherRequest?: ((exchange: Exchange) => void) | undefined;
   readonly limits: SizeLimits;
   /** Whether keys that were created elsewhere are accepted. */
-  readonly foreignKeys: boolean;
+  readonly importedKeys: boolean;
   readonly redactKeys: RedactKeys;
 }
 
 /** Creates the dispatcher: checks each request and passes it to the first handler that accepts it. */
 export function createDispatcher(options: DispatcherOptions) {
-  const { cors, handlers, log, isSecure, onOtherRequest, limits, foreignKeys, redactKeys } =
+  const { cors, handlers, log, isSecure, onOtherRequest, limits, importedKeys, redactKeys } =
     options;
 
   function dispatch(exchange: Exchange): MaybePromise<Handled> {
@@ -99,7 +99,7 @@ export function createDispatcher(options: DispatcherOptions) {
   }
 
   return (exchange: Exchange): void => {
-    if (foreignKeys && mayBeForeignKey(exchange.requestId)) {
+    if (importedKeys && mayBeImportedKey(exchange.requestId)) {
       exchange.requestId = randomUUID();
     }
     if (isSecure) {

@@ -173,16 +173,16 @@ it("rejects once if one of several lookups fails", async () => {
   const { store } = server;
   const { findMany } = store.applications;
   const applications = {
-    findForeign: () => Promise.reject(new Error("store unavailable")),
+    findByImportedKey: () => Promise.reject(new Error("store unavailable")),
     findMany: async (ids: readonly string[]) => {
       await new Promise(setImmediate);
       return findMany(ids);
     },
   };
-  const foreign = createKeyring([""], { foreignKeys: true });
+  const imported = createKeyring([""], { importedKeys: true });
   const authenticateAny = createAuthenticateMany(
     overrideStore(store, { applications }),
-    foreign,
+    imported,
     "held",
   );
   const own = generateKey("prv", newId(Date.now()));

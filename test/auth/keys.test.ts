@@ -280,7 +280,7 @@ describe("a malformed key", () => {
 
   it("never reaches the store", async () => {
     const { store, calls } = createCountingStore();
-    // With foreign keys enabled, other texts are looked up as well.
+    // With imported keys enabled, other texts are looked up as well.
     const keyring = createKeyring();
     const authenticate = createAuthenticate(store, keyring, "held");
     const authenticateMany = createAuthenticateMany(store, keyring, "held");

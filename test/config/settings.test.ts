@@ -49,7 +49,7 @@ describe("readSettings", () => {
       sessionQuota: 10_000,
       unauthorizedSessionQuota: 10_000,
       requestTimeout: 9_000,
-      foreignKeys: false,
+      importedKeys: false,
       grantPolicy: "held",
       peppers: [""],
       corsOrigins: [],

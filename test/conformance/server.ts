@@ -106,7 +106,7 @@ function listen({ implementation, bodyLimit, tls }: ListenOptions): Promise<Addr
     handlers: [...rpcHandlers, gateway],
     log,
     isSecure: tls !== undefined,
-    foreignKeys: false,
+    importedKeys: false,
     redactKeys,
     limits,
   });

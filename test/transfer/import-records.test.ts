@@ -252,7 +252,7 @@ describe("an import", () => {
     const store = await folder.open();
     const [existing, added] = [anApplication(), anApplication()];
     await importInto(store, file(applicationLine(existing)));
-    const key = { id: newId(0), hash: Buffer.alloc(32, 7), createdAt: 0, foreign: true };
+    const key = { id: newId(0), hash: Buffer.alloc(32, 7), createdAt: 0, imported: true };
     const [owner, other] = times(2, () => anApplication({ keys: [key] }));
     const lines = file(
       applicationLine({ ...existing, name: "till" }),

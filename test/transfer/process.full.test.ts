@@ -233,7 +233,7 @@ describe("the worked example in docs/guides/move-data.md", () => {
         await withOpenStore({ DATA_DIR }, async (store) => {
           const authenticate = createAuthenticate(
             store,
-            createKeyring([""], { foreignKeys: true }),
+            createKeyring([""], { importedKeys: true }),
             "held",
           );
           expect(await authenticate(key)).toMatchObject({

@@ -117,7 +117,7 @@ export type TokenFeedback = Message<"latchkey.v1.TokenFeedback"> & {
 
   /**
    * `true_positive` if the token has the format and checksum of a key, or is an
-   * accepted foreign key. Otherwise `false_positive`.
+   * accepted imported key. Otherwise `false_positive`.
    *
    * @generated from field: string label = 3;
    */

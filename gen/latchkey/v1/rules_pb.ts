@@ -67,7 +67,7 @@ export const container_path: GenExtension<StringRules, boolean> = /*@__PURE__*/
   extDesc(file_latchkey_v1_rules, 5);
 
 /**
- * The key of an application or session, or a foreign key: one that was created
+ * The key of an application or session, or an imported key: one that was created
  * by another system. This rule checks only the format.
  *
  * @generated from extension: optional bool subject_key = 50005;

@@ -50,8 +50,8 @@ export function createFindExact({ applications, sessions }: Store, keyring: Keyr
         (await idInTenant((await sessions.find(id))?.application.id));
       return found === undefined ? undefined : [found];
     }
-    if (keyring.acceptsForeign(text) && callerHolds(caller, checkPermission)) {
-      const id = await idInTenant(await applications.findForeign(keyring.hashes(text)));
+    if (keyring.acceptsImported(text) && callerHolds(caller, checkPermission)) {
+      const id = await idInTenant(await applications.findByImportedKey(keyring.hashes(text)));
       if (id !== undefined && isUrl) {
         throw keyInUrl();
       }

@@ -202,26 +202,26 @@ function expiryKeysOf({ id, expiresAt, keys }: ApplicationRecord): Buffer[] {
 }
 
 /** Finds applications by the hash of an imported key. */
-export interface ForeignKeyIndex extends KeyOnlyIndex {
+export interface ImportedKeyIndex extends KeyOnlyIndex {
   /** The ids of the applications that have a key with this hash: normally at most one. */
   ownersOf(hash: Uint8Array): string[];
 }
 
-export function createForeignKeyIndex({ foreignKeys }: Tables): ForeignKeyIndex {
+export function createImportedKeyIndex({ importedKeys }: Tables): ImportedKeyIndex {
   return {
-    ...createKeyOnlyIndex(foreignKeys, foreignKeysOf),
+    ...createKeyOnlyIndex(importedKeys, importedKeysOf),
 
     ownersOf(hash) {
       const start = Buffer.from(hash);
-      return Array.from(foreignKeys.getKeys({ start, end: after(start) }), (key) =>
+      return Array.from(importedKeys.getKeys({ start, end: after(start) }), (key) =>
         idFromBytes(trailingId(key)),
       );
     },
   };
 }
 
-function foreignKeysOf({ id, keys }: ApplicationRecord): Buffer[] {
+function importedKeysOf({ id, keys }: ApplicationRecord): Buffer[] {
   return keys
-    .filter(({ foreign }) => foreign)
+    .filter(({ imported }) => imported)
     .map(({ hash }) => Buffer.concat([hash, idToBytes(id)]));
 }

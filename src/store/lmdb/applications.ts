@@ -15,7 +15,7 @@ import {
 } from "../port/records.js";
 import { revokesSessions } from "../port/sessions.js";
 import type { Clock } from "../port/store.js";
-import type { ApplicationIndex, ExpirationIndex, ForeignKeyIndex } from "./application-index.js";
+import type { ApplicationIndex, ExpirationIndex, ImportedKeyIndex } from "./application-index.js";
 import {
   createApplicationList,
   createApplicationSearch,
@@ -35,7 +35,7 @@ interface ApplicationStoreParts {
   readonly records: ApplicationRecords;
   readonly index: ApplicationIndex;
   readonly expirations: ExpirationIndex;
-  readonly foreignKeys: ForeignKeyIndex;
+  readonly importedKeys: ImportedKeyIndex;
   readonly sessions: SessionIndex;
   readonly changeWriter: ChangeWriter;
   readonly clock: Clock;
@@ -46,7 +46,7 @@ export function createApplicationStore({
   records,
   index,
   expirations,
-  foreignKeys,
+  importedKeys,
   sessions,
   changeWriter,
   clock,
@@ -125,9 +125,9 @@ export function createApplicationStore({
       });
     },
 
-    findForeign(hashes) {
+    findByImportedKey(hashes) {
       return read(() => {
-        const owners = new Set(hashes.flatMap(foreignKeys.ownersOf));
+        const owners = new Set(hashes.flatMap(importedKeys.ownersOf));
         const [owner, ...others] = owners.size > 1 ? [...owners].filter(findUnexpired) : owners;
         return others.length > 0 ? undefined : owner;
       });
@@ -181,7 +181,7 @@ export function createApplicationStore({
             expirations.update(current, record);
           }
           if (changed.keys) {
-            foreignKeys.update(current, record);
+            importedKeys.update(current, record);
           }
           if (revokesSessions(current, record)) {
             sessions.scheduleSweep(id);
@@ -210,7 +210,7 @@ export function createApplicationStore({
           records.remove(id);
           index.remove(record);
           expirations.update(record, undefined);
-          foreignKeys.update(record, undefined);
+          importedKeys.update(record, undefined);
           sessions.scheduleSweep(id);
           changeWriter.record(context, record);
           return true;

@@ -159,8 +159,8 @@ function addMessageFields(prototype: { readonly fields: object }, schema: DescMe
 const keyHashAt = idSize;
 const keyExpiryAt = keyHashAt + hashSize;
 const keyUseAt = keyExpiryAt + 8;
-const keyForeignAt = keyUseAt + 8;
-const keySize = keyForeignAt + 1;
+const keyImportedAt = keyUseAt + 8;
+const keySize = keyImportedAt + 1;
 
 const disabledFlag = 1;
 const restrictedFlag = 2;
@@ -196,7 +196,7 @@ function writeKey(row: Buffer, start: number, key: KeyRecord): void {
   row.set(key.hash, start + keyHashAt);
   row.writeDoubleBE(key.expiresAt ?? Number.POSITIVE_INFINITY, start + keyExpiryAt);
   row.writeDoubleBE(key.lastUsedAt ?? Number.NEGATIVE_INFINITY, start + keyUseAt);
-  row[start + keyForeignAt] = key.foreign ? 1 : 0;
+  row[start + keyImportedAt] = key.imported ? 1 : 0;
 }
 
 /** Records a use in the row of an application. A later use may already be recorded. */
@@ -366,8 +366,8 @@ class StoredKey implements KeyRecord {
     return this.row.subarray(this.start + keyHashAt, this.start + keyExpiryAt);
   }
 
-  get foreign(): boolean | undefined {
-    return this.row[this.start + keyForeignAt] === 1 || undefined;
+  get imported(): boolean | undefined {
+    return this.row[this.start + keyImportedAt] === 1 || undefined;
   }
 
   get expiresAt(): number | undefined {

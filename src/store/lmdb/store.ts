@@ -3,7 +3,7 @@ import type { Clock, Store } from "../port/store.js";
 import {
   createApplicationIndex,
   createExpirationIndex,
-  createForeignKeyIndex,
+  createImportedKeyIndex,
 } from "./application-index.js";
 import { createApplicationStore } from "./applications.js";
 import { createChangeWriter, createResponses } from "./change-writer.js";
@@ -49,7 +49,7 @@ export async function openLmdbStore({
   const { id, tables } = environment;
   const index = createApplicationIndex(tables);
   const expirations = createExpirationIndex(tables);
-  const foreignKeys = createForeignKeyIndex(tables);
+  const importedKeys = createImportedKeyIndex(tables);
   const sessionIndex = createSessionIndex(tables);
   const expiredLog = createExpiredLog(tables, clock);
   const eventIndex = createEventIndex(tables);
@@ -72,7 +72,7 @@ export async function openLmdbStore({
     sessions,
     index,
     expirations,
-    foreignKeys,
+    importedKeys,
     sessionIndex,
   };
   const sweeper = startSweeper({
@@ -90,7 +90,7 @@ export async function openLmdbStore({
       records: applications,
       index,
       expirations,
-      foreignKeys,
+      importedKeys,
       sessions: sessionIndex,
     }),
     sessions: createSessionStore({

@@ -2,7 +2,7 @@ import { idFromBytes } from "../../lib/uuid.js";
 import { isUnexpired } from "../port/records.js";
 import { isRevoked, withApplications } from "../port/sessions.js";
 import type { Clock } from "../port/store.js";
-import type { ApplicationIndex, ExpirationIndex, ForeignKeyIndex } from "./application-index.js";
+import type { ApplicationIndex, ExpirationIndex, ImportedKeyIndex } from "./application-index.js";
 import type { Environment } from "./environment.js";
 import type { ExpiredLog } from "./expired-log.js";
 import type { ApplicationRecords, SessionRecords } from "./records.js";
@@ -27,7 +27,7 @@ interface SweeperOptions {
   readonly sessions: SessionRecords;
   readonly index: ApplicationIndex;
   readonly expirations: ExpirationIndex;
-  readonly foreignKeys: ForeignKeyIndex;
+  readonly importedKeys: ImportedKeyIndex;
   readonly sessionIndex: SessionIndex;
   readonly expiredLog: ExpiredLog;
   readonly prunable: readonly Prunable[];
@@ -43,7 +43,7 @@ interface SweeperOptions {
  * next. Several processes may sweep: each transaction finds its own work.
  */
 export function startSweeper(options: SweeperOptions) {
-  const { environment, applications, sessions, index, expirations, foreignKeys, sessionIndex } =
+  const { environment, applications, sessions, index, expirations, importedKeys, sessionIndex } =
     options;
   const { expiredLog, prunable, clock, interval } = options;
   const { read, tables, reserve } = environment;
@@ -117,7 +117,7 @@ export function startSweeper(options: SweeperOptions) {
     const record = applications.find(id);
     if (!isUnexpired(record, clock())) {
       expirations.update(record, undefined);
-      foreignKeys.update(record, undefined);
+      importedKeys.update(record, undefined);
       sessionIndex.scheduleSweep(id);
       applications.remove(id);
     }

@@ -32,7 +32,7 @@ export interface Tables {
   /** Expiry, application, key (`noKeyId` for the application itself), until the record is removed. */
   readonly expirations: Database<Buffer, Buffer>;
   /** Hash, application of each imported key. */
-  readonly foreignKeys: Database<Buffer, Buffer>;
+  readonly importedKeys: Database<Buffer, Buffer>;
   /** Tenant, expiry, id: excludes expired applications from counts. */
   readonly tenantExpirations: Database<Buffer, Buffer>;
   /** Tenant, attribute, id: finds applications by name, type, permission and so on. */
@@ -70,7 +70,7 @@ export function openTables(root: RootDatabase<Buffer, Buffer>, meta: Meta): Tabl
     sessionExpirations: root.openDB("session-expirations", byKey),
     expired: root.openDB("expired", byKey),
     expirations: root.openDB("expirations", byKey),
-    foreignKeys: root.openDB("foreign-keys", byKey),
+    importedKeys: root.openDB("imported-keys", byKey),
     tenantExpirations: root.openDB("tenant-expirations", byKey),
     applicationAttributes: root.openDB("application-attributes", byKey),
     sessionsByTenant: root.openDB("sessions-by-tenant", byKey),

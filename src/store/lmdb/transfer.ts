@@ -24,7 +24,7 @@ import {
 } from "../port/sessions.js";
 import type { Clock } from "../port/store.js";
 import type { ImportOptions, ImportOutcome, TransferStore } from "../port/transfer.js";
-import type { ApplicationIndex, ExpirationIndex, ForeignKeyIndex } from "./application-index.js";
+import type { ApplicationIndex, ExpirationIndex, ImportedKeyIndex } from "./application-index.js";
 import { hasTakenExternalId } from "./applications.js";
 import type { Environment } from "./environment.js";
 import { createRestoredEvents, type EventLog } from "./event-log.js";
@@ -37,7 +37,7 @@ interface TransferParts {
   readonly sessions: SessionRecords;
   readonly index: ApplicationIndex;
   readonly expirations: ExpirationIndex;
-  readonly foreignKeys: ForeignKeyIndex;
+  readonly importedKeys: ImportedKeyIndex;
   readonly sessionIndex: SessionIndex;
   readonly events: EventLog;
   readonly clock: Clock;
@@ -50,7 +50,7 @@ interface Importer<R> {
 }
 
 export function createTransfer(parts: TransferParts): TransferStore {
-  const { environment, applications, sessions, index, expirations, foreignKeys, sessionIndex } =
+  const { environment, applications, sessions, index, expirations, importedKeys, sessionIndex } =
     parts;
   const { events, clock } = parts;
   const { read, write } = environment;
@@ -128,7 +128,9 @@ export function createTransfer(parts: TransferParts): TransferStore {
   }
 
   function hasTakenKey({ id, keys }: ApplicationFields): boolean {
-    const owners = keys.flatMap(({ foreign, hash }) => (foreign ? foreignKeys.ownersOf(hash) : []));
+    const owners = keys.flatMap(({ imported, hash }) =>
+      imported ? importedKeys.ownersOf(hash) : [],
+    );
     return owners.some((owner) => owner !== id && isUnexpired(applications.find(owner), clock()));
   }
 
@@ -141,7 +143,7 @@ export function createTransfer(parts: TransferParts): TransferStore {
     }
     index.add(after);
     expirations.update(before, after);
-    foreignKeys.update(before, after);
+    importedKeys.update(before, after);
     if (before && revokesSessions(before, after)) {
       sessionIndex.scheduleSweep(after.id);
     }

@@ -26,7 +26,7 @@ import {
 } from "./documents.js";
 import { callDriver, insert, limitsOf } from "./driver-call.js";
 import { type Claim, type ExternalIds, isTaken } from "./external-ids.js";
-import { createFindForeign, createLookup } from "./lookup.js";
+import { createFindByImportedKey, createLookup } from "./lookup.js";
 import type { SessionCleanup } from "./session-cleanup.js";
 
 interface ApplicationStoreOptions {
@@ -106,7 +106,7 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
       return found ? toApplication(found) : undefined;
     },
 
-    findForeign: createFindForeign(documents, freshRead, find),
+    findByImportedKey: createFindByImportedKey(documents, freshRead, find),
 
     list: (query, signal) => listApplications(options, query, signal),
 

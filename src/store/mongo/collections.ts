@@ -60,7 +60,7 @@ export const managerFilter = {
 };
 
 /** Matches applications with keys that another system created. */
-export const foreignFilter = { "keys.foreign": true } as const;
+export const importedFilter = { "keys.imported": true } as const;
 
 /** A minute longer than expired records are needed: the scan for the oldest expirations may be slow. */
 const ttlIndex: Index = {
@@ -105,10 +105,10 @@ const openSessionIndexes: Index[] = [
 ];
 /** Few applications manage their tenant. */
 const managerIndex: Index = { key: byManager, options: { partialFilterExpression: managerFilter } };
-/** Few applications have foreign keys. */
-const foreignKeyIndex: Index = {
+/** Few applications have imported keys. */
+const importedKeyIndex: Index = {
   key: byKeyHash,
-  options: { partialFilterExpression: foreignFilter },
+  options: { partialFilterExpression: importedFilter },
 };
 /** Applications and keys by expiry. The id gives a total order. Few of them expire. */
 const expirationIndexes: Index[] = [
@@ -128,7 +128,7 @@ export const credentialCollections: readonly CollectionSpec[] = [
       ttlIndex,
       tenantIndex,
       managerIndex,
-      foreignKeyIndex,
+      importedKeyIndex,
       ...expirationIndexes,
       ...searchIndexSpecs,
     ],

@@ -29,7 +29,7 @@ export interface ApplicationDocument {
 
 interface KeyDocument {
   readonly hash: Binary;
-  readonly foreign?: boolean;
+  readonly imported?: boolean;
 }
 
 /** The fields of a session document that the code reads. */

@@ -14,7 +14,7 @@ import { isId } from "../../lib/uuid-text.js";
 import type { ApplicationStore } from "../port/applications.js";
 import type { CallerRecords, ChangeCaller } from "../port/change-context.js";
 import { isRevoked, withApplications } from "../port/sessions.js";
-import { byKeyHash, foreignFilter } from "./collections.js";
+import { byKeyHash, importedFilter } from "./collections.js";
 import type { FreshRead } from "./connect.js";
 import {
   type ApplicationDocument,
@@ -198,12 +198,12 @@ export function createFindCaller(
   };
 }
 
-/** Finds the applications that foreign keys belong to, in batches. */
-export function createFindForeign(
+/** Finds the applications that imported keys belong to, in batches. */
+export function createFindByImportedKey(
   documents: Collection<ApplicationDocument>,
   freshRead: FreshRead,
   find: ApplicationStore["find"],
-): ApplicationStore["findForeign"] {
+): ApplicationStore["findByImportedKey"] {
   const lookup = createBatcher((hashes: readonly string[]) =>
     findOwners(
       documents,
@@ -233,9 +233,9 @@ export async function findOwners(
   among: Document = {},
   readOptions: FindOptions = {},
 ): Promise<Map<string, string[]>> {
-  const filter = { ...foreignFilter, "keys.hash": { $in: hashes.map(toBinary) }, ...among };
+  const filter = { ...importedFilter, "keys.hash": { $in: hashes.map(toBinary) }, ...among };
   const options = {
-    projection: { "keys.hash": 1, "keys.foreign": 1 },
+    projection: { "keys.hash": 1, "keys.imported": 1 },
     hint: byKeyHash,
     ...limitsOf(documents),
     ...readOptions,
@@ -243,7 +243,7 @@ export async function findOwners(
   const found = await callDriver(() => documents.find(filter, options).toArray());
   const owners = new Map<string, string[]>();
   for (const { _id, keys } of found) {
-    for (const key of keys.filter(({ foreign }) => foreign)) {
+    for (const key of keys.filter(({ imported }) => imported)) {
       const text = toBase64(key.hash.value());
       owners.set(text, [...(owners.get(text) ?? []), fromUuid(_id)]);
     }

@@ -67,10 +67,10 @@ export function createTransfer(parts: TransferParts): TransferStore {
     return new Map(found.map(toApplication).map((owner) => [owner.id, owner]));
   }
 
-  /** Maps the hashes of foreign keys to the unexpired applications that already have them. */
+  /** Maps the hashes of imported keys to the unexpired applications that already have them. */
   async function findTaken(records: readonly ApplicationFields[]) {
-    const foreign = records.flatMap(({ keys }) => keys.filter((key) => key.foreign));
-    const hashes = foreign.map(({ hash }) => hash);
+    const imported = records.flatMap(({ keys }) => keys.filter((key) => key.imported));
+    const hashes = imported.map(({ hash }) => hash);
     return hashes.length > 0
       ? findOwners(applications, hashes, notExpired(time))
       : new Map<string, string[]>();
@@ -215,7 +215,7 @@ function toImportContext(
 
 /** The applications, stored or imported, that have values which no other application may have. */
 interface Owners {
-  /** By the hash of a foreign key. */
+  /** By the hash of an imported key. */
   readonly byKeyHash: Map<string, readonly string[]>;
   readonly byExternalId: ExternalIdOwners;
 }
@@ -226,9 +226,9 @@ function applicationImporter(
   now: number,
   replace: boolean,
 ): Importer<ApplicationDocument, ApplicationFields> {
-  /** Whether another application already has one of the foreign keys. */
+  /** Whether another application already has one of the imported keys. */
   function hasTakenKey({ id, keys }: ApplicationFields): boolean {
-    const hashes = keys.filter((key) => key.foreign).map(({ hash }) => toBase64(hash));
+    const hashes = keys.filter((key) => key.imported).map(({ hash }) => toBase64(hash));
     const hasTaken = hashes.some((hash) =>
       owners.byKeyHash.get(hash)?.some((owner) => owner !== id),
     );

@@ -24,11 +24,11 @@ export interface ApplicationStore {
   findExpired(id: string): MaybePromise<ApplicationRecord | undefined>;
 
   /**
-   * Finds the id of the application that has a foreign key with one of these
+   * Finds the id of the application that has an imported key with one of these
    * hashes, expired or not. If several have it, returns the only unexpired one,
    * if any.
    */
-  findForeign(hashes: readonly Uint8Array[]): MaybePromise<string | undefined>;
+  findByImportedKey(hashes: readonly Uint8Array[]): MaybePromise<string | undefined>;
 
   /**
    * Lists applications of a tenant, by default newest (greatest id) first.

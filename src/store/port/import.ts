@@ -122,7 +122,7 @@ type Content = Readonly<Record<string, unknown>>;
 function applicationContent(record: ApplicationFields): Content & { keys: Content[] } {
   const content = applicationFields(record);
   const keys = content.keys as readonly Content[];
-  return { ...content, keys: keys.map((key) => ({ ...key, foreign: key.foreign === true })) };
+  return { ...content, keys: keys.map((key) => ({ ...key, imported: key.imported === true })) };
 }
 
 function contentWithoutUses(record: ApplicationFields): Content {

@@ -64,7 +64,7 @@ export interface ImportOptions {
  * - `replaced`: it replaced a stored record that differed;
  * - `differs`: a stored record differs, and was not replaced;
  * - `not_restored`: not written, because it would restore revoked or expired access;
- * - `key_taken`: not written, because another application has one of its foreign keys;
+ * - `key_taken`: not written, because another application has one of its imported keys;
  * - `external_id_taken`: not written, because another application of the tenant has its external id;
  * - `ownerless`: not written, because the application of the session does not exist.
  */

@@ -9,8 +9,8 @@ import { describeExpirationEvents } from "./expiration-events.js";
 import { describeExpiry } from "./expiry.js";
 import { describeExternalIds, describeExternalIdTransfer } from "./external-ids.js";
 import { describeFindMany } from "./find-many.js";
-import { describeForeignKeys, describeForeignKeyTransfer } from "./foreign-keys.js";
 import { describeImportRevocations } from "./import-revocations.js";
+import { describeImportedKeys, describeImportedKeyTransfer } from "./imported-keys.js";
 import { describeKeys } from "./keys.js";
 import { describeLargeEvents } from "./large-events.js";
 import { describeLargeRecords } from "./large-records.js";
@@ -86,7 +86,7 @@ export function describeStore(name: string, open: OpenStore): void {
     describeLargeEvents,
     describeAuditEvents,
     describeStoredResponses,
-    describeForeignKeys,
+    describeImportedKeys,
   ]);
 }
 
@@ -97,7 +97,7 @@ export function describeStoreWide(name: string, openEmpty: OpenStore): void {
     describeExpirationEvents,
     describeTransfer,
     describeImportRevocations,
-    describeForeignKeyTransfer,
+    describeImportedKeyTransfer,
     describeExternalIdTransfer,
   ]);
 }

@@ -27,7 +27,7 @@ describe.each(engines)("introspection on %s", (engine) => {
       throw new StoreUnavailable("down");
     };
     server = await startServer(engine, {
-      environment: { FOREIGN_KEYS: "accept" },
+      environment: { IMPORTED_KEYS: "accept" },
       lastUsedFlushInterval: 20,
       wrapStore: (store) =>
         overrideStore(store, {
@@ -163,7 +163,7 @@ describe.each(engines)("introspection on %s", (engine) => {
       generateKey("prv", newId(0)),
       generateKey("ses", newId(0)),
       "x",
-      "a foreign key that nobody has",
+      "an imported key that nobody has",
       "ü",
       "\u0000",
       "x".repeat(10_000),

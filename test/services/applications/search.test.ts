@@ -39,7 +39,7 @@ let api: Api;
 
 beforeAll(async () => {
   server = await startServer("lmdb", {
-    environment: { FOREIGN_KEYS: "accept" },
+    environment: { IMPORTED_KEYS: "accept" },
     wrapStore: observeSearches,
   });
   api = createGrpcApi(`127.0.0.1:${server.port}`);
@@ -51,10 +51,10 @@ afterAll(async () => {
 });
 
 /** Imports an application with a key that another system created. */
-async function importForeign(tenantId: string) {
+async function importApplication(tenantId: string) {
   const key = `sk_live_${randomUUID()}`;
   const hash = createHash("sha256").update(key).digest();
-  const keys = [{ id: newId(0), hash, foreign: true, createdAt: 0 }];
+  const keys = [{ id: newId(0), hash, imported: true, createdAt: 0 }];
   const application = anImportedApplication({ tenantId, keys });
   await importAll(server.store, { applications: [application] });
   return { id: application.id, key };
@@ -63,7 +63,7 @@ async function importForeign(tenantId: string) {
 describe("a search for a key", () => {
   it("finds its application, also by a replaced key, a session key and a nonce", async () => {
     const { root, backend, shop, openSession } = await seedTenant(server, api);
-    const foreign = await importForeign(root.tenantId);
+    const imported = await importApplication(root.tenantId);
     const session = await openSession({ permissions: ["token:read"] });
     const rotated = keyOf(await api.regenerateApplicationKey(root.key, backend));
     const find = async (q: string) =>
@@ -73,39 +73,39 @@ describe("a search for a key", () => {
     expect(await find(rotated)).toEqual([backend.id]);
     expect(await find(session.key)).toEqual([shop.id]);
     expect(await find(session.nonce)).toEqual([shop.id]);
-    expect(await find(foreign.key)).toEqual([foreign.id]);
+    expect(await find(imported.key)).toEqual([imported.id]);
   });
 
   it("finds nothing of another tenant", async () => {
     const { root, shop, openSession } = await seedTenant(server, api);
-    const foreign = await importForeign(root.tenantId);
+    const imported = await importApplication(root.tenantId);
     const session = await openSession();
     const other = await server.createTenant();
-    for (const q of [shop.key, session.key, foreign.key, generateKey("prv", newId(0))]) {
+    for (const q of [shop.key, session.key, imported.key, generateKey("prv", newId(0))]) {
       expect((await api.listApplications(other.key, { q })).data).toEqual([]);
     }
   });
 
   it("finds the key of another system only for callers who may check keys", async () => {
     const { root, backend } = await seedTenant(server, api);
-    const foreign = await importForeign(root.tenantId);
+    const imported = await importApplication(root.tenantId);
     const reader = await api.createApplication(root.key, {
       name: "Reader",
       type: "public",
       permissions: ["application:read"],
     });
     const find = async (key: string) =>
-      (await api.listApplications(key, { q: foreign.key })).data.map(({ id }) => id);
+      (await api.listApplications(key, { q: imported.key })).data.map(({ id }) => id);
     expect(await find(keyOf(reader))).toEqual([]);
-    expect(await find(backend.key)).toEqual([foreign.id]);
+    expect(await find(backend.key)).toEqual([imported.id]);
   });
 
   it("is refused in a URL, and in no log", async () => {
     const { root, shop } = await seedTenant(server, api);
-    const foreign = await importForeign(root.tenantId);
+    const imported = await importApplication(root.tenantId);
     const path = rpcPath(ApplicationService.method.listApplications);
     const headers = { "svc-api-key": root.key };
-    for (const key of [shop.key, `a ${shop.key}`, foreign.key]) {
+    for (const key of [shop.key, `a ${shop.key}`, imported.key]) {
       const q = encodeURIComponent(key);
       const message = encodeURIComponent(JSON.stringify({ q: key }));
       for (const [method, url] of [
@@ -122,7 +122,7 @@ describe("a search for a key", () => {
     }
     const lines = JSON.stringify(server.logs);
     expect(lines).not.toContain(shop.key);
-    expect(lines).not.toContain(foreign.key);
+    expect(lines).not.toContain(imported.key);
   });
 });
 

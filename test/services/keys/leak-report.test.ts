@@ -122,7 +122,7 @@ describe("a report", () => {
 });
 
 describe("the feedback to a report", () => {
-  it("labels keys, also invalid ones, and known foreign keys as true positives", () => {
+  it("labels keys, also invalid ones, and known imported keys as true positives", () => {
     const key = generateKey("prv", newId(0));
     const labels = (tokens: string[], known: string[] = []) =>
       createFeedback(

@@ -30,7 +30,7 @@ describe("POST /keys/revoke", () => {
   let tenant: Tenant;
 
   beforeAll(async () => {
-    server = await startServer("lmdb", { environment: { FOREIGN_KEYS: "accept" } });
+    server = await startServer("lmdb", { environment: { IMPORTED_KEYS: "accept" } });
     tenant = await seedTenant(server, createRestApi(server.url));
   });
 
@@ -61,19 +61,19 @@ describe("POST /keys/revoke", () => {
     expect(responses[0]).toMatchObject({ status: 204, body: "" });
   });
 
-  it("revokes foreign keys, but only reports those of public applications", async () => {
-    const importForeign = async (type: "private" | "public", key: string) => {
+  it("revokes imported keys, but only reports those of public applications", async () => {
+    const importApplication = async (type: "private" | "public", key: string) => {
       const hash = createHash("sha256").update(key).digest();
       const createdAt = server.clock.now();
-      const keys = [{ id: newId(createdAt), hash, foreign: true, createdAt }];
+      const keys = [{ id: newId(createdAt), hash, imported: true, createdAt }];
       const application = anImportedApplication({ type, keys, permissions: ["token:read"] });
       await importAll(server.store, { applications: [application] });
       expect(await getStatus(server, key)).toBe(200);
       await revoke(server, key);
       return getStatus(server, key);
     };
-    expect(await importForeign("private", "sk_live_private_000001")).toBe(401);
-    expect(await importForeign("public", "sk_live_public_000001")).toBe(200);
+    expect(await importApplication("private", "sk_live_private_000001")).toBe(401);
+    expect(await importApplication("public", "sk_live_public_000001")).toBe(200);
   });
 
   it("does not write keys to the log", async () => {

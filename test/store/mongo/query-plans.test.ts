@@ -88,9 +88,9 @@ describe("a MongoDB store with many records", () => {
     return { application, by: await open(db) };
   }
 
-  /** Imports applications with a foreign key, and returns the key of one. */
-  async function createWithForeignKey() {
-    const keys = times(5, () => ({ ...aKey(), foreign: true, createdAt: Date.now() }));
+  /** Imports applications with an imported key, and returns the key of one. */
+  async function createWithImportedKey() {
+    const keys = times(5, () => ({ ...aKey(), imported: true, createdAt: Date.now() }));
     const applications = keys.map((key) => anImportedApplication({ keys: [key] }));
     await importAll(store, { applications });
     return must(keys[2]);
@@ -172,10 +172,10 @@ describe("a MongoDB store with many records", () => {
       () => store.applications.findExpired(idAt(0)),
       [findOne],
     ],
-    "find the application of a foreign key": [
-      ({ hash }: NewKey) => store.applications.findForeign([hash]),
+    "find the application of an imported key": [
+      ({ hash }: NewKey) => store.applications.findByImportedKey([hash]),
       [["find applications", byKeyHash, 2, 1]],
-      createWithForeignKey,
+      createWithImportedKey,
     ],
     "check whether the store is empty": [
       () => store.applications.isEmpty(),

@@ -3,7 +3,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { ListApplicationsRequestSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { expiringDays, unusedDays } from "../../../src/contract/defaults.js";
 import { choicesOf, maximumOf } from "../../../src/contract/fields.js";
-import { mayBeForeignKey, mayContainKey } from "../../../src/contract/key-text.js";
+import { mayBeImportedKey, mayContainKey } from "../../../src/contract/key-text.js";
 import { day, minute } from "../../../src/lib/time-units.js";
 import { isId } from "../../../src/lib/uuid-text.js";
 import { type ChangeParams, useListParams } from "../lists/list-params.js";
@@ -107,7 +107,7 @@ export function paramsForView(
 
 /** Whether a search text may contain a key of this service or of another system. */
 export function mayContainAnyKey(text: string): boolean {
-  return mayContainKey(text) || text.split(/\s+/).some(mayBeForeignKey);
+  return mayContainKey(text) || text.split(/\s+/).some(mayBeImportedKey);
 }
 
 export type ListRequest = MessageInitShape<typeof ListApplicationsRequestSchema>;

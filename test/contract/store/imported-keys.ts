@@ -8,13 +8,13 @@ import type { Subject } from "./subject.js";
 import { anImportedApplication, exportAll, importAll } from "./transfer-fixtures.js";
 
 /** A key that another system created. */
-function aForeignKey(fields: Partial<KeyRecord> = {}): KeyRecord {
-  return { ...aKey(), foreign: true, createdAt: Date.UTC(2026, 0), ...fields };
+function anImportedKey(fields: Partial<KeyRecord> = {}): KeyRecord {
+  return { ...aKey(), imported: true, createdAt: Date.UTC(2026, 0), ...fields };
 }
 
-/** Imports an application with two foreign keys and a native one. */
-async function importWithForeignKeys(store: Store, fields = {}) {
-  const [older, newest] = [aForeignKey(), aForeignKey()];
+/** Imports an application with two imported keys and a native one. */
+async function importWithKeys(store: Store, fields = {}) {
+  const [older, newest] = [anImportedKey(), anImportedKey()];
   const native = { ...aKey(), createdAt: Date.UTC(2026, 0) };
   const application = anImportedApplication({ keys: [newest, native, older], ...fields });
   const { applications } = await importAll(store, { applications: [application] });
@@ -22,40 +22,40 @@ async function importWithForeignKeys(store: Store, fields = {}) {
   return { store, application, newest, native, older };
 }
 
-export function describeForeignKeys(subject: () => Subject): void {
-  const importForeign = (fields = {}) => importWithForeignKeys(subject().store, fields);
+export function describeImportedKeys(subject: () => Subject): void {
+  const importApplication = (fields = {}) => importWithKeys(subject().store, fields);
 
-  describe("a foreign key", () => {
+  describe("an imported key", () => {
     it("is found by any of the hashes that it may be stored under", async () => {
-      const { store, application, newest, older } = await importForeign();
-      await importForeign();
+      const { store, application, newest, older } = await importApplication();
+      await importApplication();
       for (const { hash } of [newest, older]) {
-        expect(await store.applications.findForeign([hash])).toBe(application.id);
+        expect(await store.applications.findByImportedKey([hash])).toBe(application.id);
         const hashes = [randomBytes(32), hash, randomBytes(32)];
-        expect(await store.applications.findForeign(hashes)).toBe(application.id);
+        expect(await store.applications.findByImportedKey(hashes)).toBe(application.id);
       }
-      expect(await store.applications.findForeign([randomBytes(32)])).toBeUndefined();
-      expect(await store.applications.findForeign([])).toBeUndefined();
+      expect(await store.applications.findByImportedKey([randomBytes(32)])).toBeUndefined();
+      expect(await store.applications.findByImportedKey([])).toBeUndefined();
     });
 
-    it("is marked as foreign, and native keys are not found this way", async () => {
-      const { store, application, native } = await importForeign();
-      expect(await store.applications.findForeign([native.hash])).toBeUndefined();
+    it("is marked as imported, and native keys are not found this way", async () => {
+      const { store, application, native } = await importApplication();
+      expect(await store.applications.findByImportedKey([native.hash])).toBeUndefined();
       const { keys } = must(await store.applications.find(application.id));
-      expect(keys.map(({ foreign }) => foreign)).toEqual([true, undefined, true]);
+      expect(keys.map(({ imported }) => imported)).toEqual([true, undefined, true]);
     });
 
     it("is found by concurrent calls", async () => {
       const { store } = subject();
-      const imported = await Promise.all(times(20, () => importForeign()));
+      const imported = await Promise.all(times(20, () => importApplication()));
       const found = await Promise.all(
-        imported.map(({ newest }) => store.applications.findForeign([newest.hash])),
+        imported.map(({ newest }) => store.applications.findByImportedKey([newest.hash])),
       );
       expect(found).toEqual(imported.map(({ application }) => application.id));
     });
 
     it("is found as long as it is listed, and not after it is replaced", async () => {
-      const { store, application, newest, older } = await importForeign();
+      const { store, application, newest, older } = await importApplication();
       const { tenantId, id } = application;
       await store.applications.update(
         tenantId,
@@ -66,8 +66,8 @@ export function describeForeignKeys(subject: () => Subject): void {
         }),
         audit.updated,
       );
-      expect(await store.applications.findForeign([newest.hash])).toBe(id);
-      expect(await store.applications.findForeign([older.hash])).toBeUndefined();
+      expect(await store.applications.findByImportedKey([newest.hash])).toBe(id);
+      expect(await store.applications.findByImportedKey([older.hash])).toBeUndefined();
       await store.applications.update(
         tenantId,
         id,
@@ -77,11 +77,11 @@ export function describeForeignKeys(subject: () => Subject): void {
         }),
         audit.updated,
       );
-      expect(await store.applications.findForeign([newest.hash])).toBeUndefined();
+      expect(await store.applications.findByImportedKey([newest.hash])).toBeUndefined();
     });
 
     it("is not affected by other changes, and removed with its application", async () => {
-      const { store, application, newest } = await importForeign();
+      const { store, application, newest } = await importApplication();
       const { tenantId, id } = application;
       await store.applications.update(
         tenantId,
@@ -89,66 +89,66 @@ export function describeForeignKeys(subject: () => Subject): void {
         () => ({ name: "till", modifiedBy: id }),
         audit.updated,
       );
-      expect(await store.applications.findForeign([newest.hash])).toBe(id);
+      expect(await store.applications.findByImportedKey([newest.hash])).toBe(id);
       await store.applications.delete(tenantId, id, audit.deleted);
-      expect(await store.applications.findForeign([newest.hash])).toBeUndefined();
+      expect(await store.applications.findByImportedKey([newest.hash])).toBeUndefined();
     });
 
     it("is found for an expired application, to explain the refusal", async () => {
       const { clock } = subject();
-      const { store, application, newest } = await importForeign({
+      const { store, application, newest } = await importApplication({
         expiresAt: clock.now() + hour,
       });
       clock.advance(hour);
       const { id } = application;
-      expect(await store.applications.findForeign([newest.hash])).toBe(id);
+      expect(await store.applications.findByImportedKey([newest.hash])).toBe(id);
       expect(await store.applications.findExpired(id)).toBeDefined();
     });
 
     it("cannot be taken over by another application", async () => {
-      const { store, application, newest } = await importForeign();
-      const keys = [aForeignKey({ hash: newest.hash })];
+      const { store, application, newest } = await importApplication();
+      const keys = [anImportedKey({ hash: newest.hash })];
       const [second, third] = [anImportedApplication({ keys }), anImportedApplication({ keys })];
       const both = await importAll(store, { applications: [second, third] }, { replace: true });
       expect(both.applications).toEqual(["key_taken", "key_taken"]);
-      expect(await store.applications.findForeign([newest.hash])).toBe(application.id);
+      expect(await store.applications.findByImportedKey([newest.hash])).toBe(application.id);
       await store.applications.delete(application.tenantId, application.id, audit.deleted);
       const one = await importAll(store, { applications: [second, third] });
       expect(one.applications).toEqual(["added", "key_taken"]);
-      expect(await store.applications.findForeign([newest.hash])).toBe(second.id);
+      expect(await store.applications.findByImportedKey([newest.hash])).toBe(second.id);
     });
 
     it("is found if its application has it twice, or under two hashes", async () => {
       const { store } = subject();
-      const [one, other] = [aForeignKey(), aForeignKey()];
-      const keys = [one, other, aForeignKey({ hash: one.hash })];
-      const { application } = await importForeign({ keys });
+      const [one, other] = [anImportedKey(), anImportedKey()];
+      const keys = [one, other, anImportedKey({ hash: one.hash })];
+      const { application } = await importApplication({ keys });
       const { id } = application;
-      expect(await store.applications.findForeign([one.hash])).toBe(id);
-      expect(await store.applications.findForeign([one.hash, other.hash])).toBe(id);
+      expect(await store.applications.findByImportedKey([one.hash])).toBe(id);
+      expect(await store.applications.findByImportedKey([one.hash, other.hash])).toBe(id);
     });
 
     it("can be taken over from an expired application", async () => {
       const { clock } = subject();
       const expiresAt = clock.now() + hour;
-      const { store, newest } = await importForeign({ expiresAt });
+      const { store, newest } = await importApplication({ expiresAt });
       clock.advance(hour);
-      const successor = anImportedApplication({ keys: [aForeignKey({ hash: newest.hash })] });
+      const successor = anImportedApplication({ keys: [anImportedKey({ hash: newest.hash })] });
       const { applications } = await importAll(store, { applications: [successor] });
       expect(applications).toEqual(["added"]);
-      expect(await store.applications.findForeign([newest.hash])).toBe(successor.id);
+      expect(await store.applications.findByImportedKey([newest.hash])).toBe(successor.id);
     });
 
     it("is ambiguous if several unexpired applications have it", async () => {
-      const { store, newest } = await importForeign();
-      const { newest: other } = await importForeign();
+      const { store, newest } = await importApplication();
+      const { newest: other } = await importApplication();
       const both = [newest.hash, other.hash];
-      expect(await store.applications.findForeign(both)).toBeUndefined();
+      expect(await store.applications.findByImportedKey(both)).toBeUndefined();
     });
 
-    it("is the same in a file that has foreign: false for native keys", async () => {
-      const { store, application, newest, native, older } = await importForeign();
-      const keys = [newest, { ...native, foreign: false }, older];
+    it("is the same in a file that has imported: false for native keys", async () => {
+      const { store, application, newest, native, older } = await importApplication();
+      const keys = [newest, { ...native, imported: false }, older];
       const again = { applications: [{ ...application, keys }] };
       for (const replace of [false, true]) {
         expect((await importAll(store, again, { replace })).applications).toEqual(["same"]);
@@ -159,24 +159,24 @@ export function describeForeignKeys(subject: () => Subject): void {
       const { store } = subject();
       const application = anApplication();
       await store.applications.create(application, audit.created);
-      expect(await store.applications.findForeign([application.key.hash])).toBeUndefined();
+      expect(await store.applications.findByImportedKey([application.key.hash])).toBeUndefined();
     });
   });
 }
 
 /** Exports all applications, so the store should have few. */
-export function describeForeignKeyTransfer(subject: () => Subject): void {
-  describe("a foreign key", () => {
-    it("stays foreign when it is moved to another store or used", async () => {
+export function describeImportedKeyTransfer(subject: () => Subject): void {
+  describe("an imported key", () => {
+    it("stays imported when it is moved to another store or used", async () => {
       const { store, clock } = subject();
-      const { application, newest } = await importWithForeignKeys(store);
+      const { application, newest } = await importWithKeys(store);
       const at = clock.now();
       await store.applications.recordUses([
         { applicationId: application.id, keyId: newest.id, at },
       ]);
       const { applications } = await exportAll(store);
       const [exported] = applications.filter(({ id }) => id === application.id);
-      expect(exported?.keys.map(({ foreign }) => foreign)).toEqual([true, undefined, true]);
+      expect(exported?.keys.map(({ imported }) => imported)).toEqual([true, undefined, true]);
       expect(exported?.keys[0]?.lastUsedAt).toBe(at);
       const { applications: outcomes } = await importAll(store, { applications: [application] });
       expect(outcomes).toEqual(["same"]);
