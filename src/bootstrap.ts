@@ -6,7 +6,7 @@ import { ownPermissions } from "./contract/methods.js";
 import { newId } from "./lib/uuid.js";
 import { stateOf } from "./services/events/audit.js";
 import type { Store } from "./store/port/store.js";
-import { checkMessage } from "./validation/validate.js";
+import { assertValidMessage } from "./validation/validate.js";
 
 interface BootstrapOptions {
   readonly store: Store;
@@ -32,7 +32,7 @@ export async function bootstrap({
 }: BootstrapOptions): Promise<BootstrapResult> {
   const type = "management";
   const permissions = ownPermissions.map((permission) => permission.name);
-  checkMessage(
+  assertValidMessage(
     CreateApplicationRequestSchema,
     create(CreateApplicationRequestSchema, { name, type, permissions }),
   );

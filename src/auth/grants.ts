@@ -17,7 +17,7 @@ import { compareGrants, type GrantComparison } from "./grant-coverage.js";
 import { areNetworksWithin, isWidened } from "./widening.js";
 
 /** Throws if a session cannot have the grants. */
-export function checkSessionMayHold(grants: Grants): void {
+export function assertSessionMayHold(grants: Grants): void {
   const refused = heldPermissions(grants).filter((permission) => !mayHold("session", permission));
   if (refused.length > 0) {
     throw permissionDenied(
@@ -40,13 +40,13 @@ export interface GrantGuard {
    * grant any other permission; for no token do other callers grant more than
    * their own grants decide, nor for longer or in more networks.
    */
-  checkMayCreate(caller: Caller, application: ProposedApplication): void;
+  assertMayCreate(caller: Caller, application: ProposedApplication): void;
 
   /** Creates the check of one call that changes an application. */
   createChangeCheck(caller: Caller): ChangeCheck;
 
   /** For sessions. The caller must hold every permission. */
-  checkMayDelegate(caller: Caller, grants: Grants): void;
+  assertMayDelegate(caller: Caller, grants: Grants): void;
 }
 
 /** Checks a change like a new application, except for what the application has already. */
@@ -57,7 +57,7 @@ export interface ChangeCheck {
    */
   readonly comparesGrants: boolean;
 
-  check(current: ApplicationRecord, change: GrantChange): void;
+  assertAllowed(current: ApplicationRecord, change: GrantChange): void;
 }
 
 /** A change of an application. Other fields do not matter. */
@@ -69,17 +69,17 @@ export interface GrantChange extends Omit<ApplicationChange, "modifiedBy"> {
 export function createGrantGuard(policy: GrantPolicy): GrantGuard {
   if (policy === "open") {
     return {
-      checkMayCreate: () => {},
-      createChangeCheck: () => ({ comparesGrants: false, check: () => {} }),
-      checkMayDelegate: () => {},
+      assertMayCreate: () => {},
+      createChangeCheck: () => ({ comparesGrants: false, assertAllowed: () => {} }),
+      assertMayDelegate: () => {},
     };
   }
   return {
-    checkMayCreate(caller, application) {
-      checkMayGive(caller, application, undefined, compareFor(caller, application, undefined));
+    assertMayCreate(caller, application) {
+      assertMayGive(caller, application, undefined, compareFor(caller, application, undefined));
     },
     createChangeCheck,
-    checkMayDelegate: (caller, grants) => checkHeld(caller, heldPermissions(grants)),
+    assertMayDelegate: (caller, grants) => assertHeld(caller, heldPermissions(grants)),
   };
 }
 
@@ -88,7 +88,7 @@ function createChangeCheck(caller: Caller): ChangeCheck {
   return {
     comparesGrants: !mayGrantAny(caller),
 
-    check(current, { givesKey = false, ...change }) {
+    assertAllowed(current, { givesKey = false, ...change }) {
       if (givesKey && current.id === caller.application.id && !caller.session) {
         return;
       }
@@ -103,7 +103,7 @@ function createChangeCheck(caller: Caller): ChangeCheck {
         const comparison = compareFor(caller, proposed, kept);
         compared = { version: current.version, comparison };
       }
-      checkMayGive(caller, proposed, kept, compared.comparison);
+      assertMayGive(caller, proposed, kept, compared.comparison);
     },
   };
 }
@@ -125,20 +125,20 @@ function afterChange(
 }
 
 /** Throws if the caller may not give the application what it has not kept. */
-function checkMayGive(
+function assertMayGive(
   caller: Caller,
   application: ProposedApplication,
   kept: Grants | undefined,
   { given, uncovered }: GrantComparison,
 ): void {
   const own = ownPermissionsOf(application);
-  checkHeld(caller, own);
+  assertHeld(caller, own);
   const heldBefore = new Set(kept && heldPermissions(kept));
   const all = [...own.filter((permission) => !heldBefore.has(permission)), ...given];
-  checkLifetime(caller, application, all);
-  checkNetworks(caller, application, all);
-  checkMayCreateManager(caller, application, heldBefore);
-  checkCovered(uncovered);
+  assertLifetime(caller, application, all);
+  assertNetworks(caller, application, all);
+  assertMayCreateManager(caller, application, heldBefore);
+  assertCovered(uncovered);
 }
 
 /** Compares permissions of other services, unless the caller may grant any. */
@@ -158,7 +158,7 @@ function compareFor(
 }
 
 /** Throws if the target holds a permission of Latchkey that the caller lacks. Always on, whatever the policy. */
-export function checkMayAdminister(caller: Caller, target: Grants): void {
+export function assertMayAdminister(caller: Caller, target: Grants): void {
   const missing = findMissing(caller, ownPermissionsOf(target));
   if (missing.length > 0) {
     throw permissionDenied(
@@ -189,7 +189,7 @@ function isHeld(grants: Grants, permission: string): boolean {
   return grants.permissions.includes(permission) || permissionSetOf(grants).has(permission);
 }
 
-function checkHeld(caller: Caller, permissions: readonly string[]): void {
+function assertHeld(caller: Caller, permissions: readonly string[]): void {
   const missing = findMissing(caller, permissions);
   if (missing.length > 0) {
     throw permissionDenied(
@@ -201,7 +201,7 @@ function checkHeld(caller: Caller, permissions: readonly string[]): void {
 }
 
 /** Ignores the expiry of a replaced key, because its application continues with another one. */
-function checkLifetime(
+function assertLifetime(
   caller: Caller,
   { expiresAt }: ProposedApplication,
   given: readonly string[],
@@ -220,7 +220,7 @@ function checkLifetime(
 }
 
 /** A caller that is bound to networks cannot give what it has to one that is not. */
-function checkNetworks(
+function assertNetworks(
   caller: Caller,
   { allowedCidrs }: ProposedApplication,
   given: readonly string[],
@@ -241,7 +241,7 @@ function mayGrantAny({ application, session }: Caller): boolean {
 }
 
 /** A new management application could grant permissions that its creator does not have. */
-function checkMayCreateManager(
+function assertMayCreateManager(
   caller: Caller,
   { type, ...grants }: ProposedApplication,
   heldBefore: ReadonlySet<string>,
@@ -262,7 +262,7 @@ function checkMayCreateManager(
   }
 }
 
-function checkCovered(uncovered: GrantComparison["uncovered"]): void {
+function assertCovered(uncovered: GrantComparison["uncovered"]): void {
   if (uncovered.length > 0) {
     const listed = uncovered.map(({ field, text }) => `${field} (${text})`);
     throw permissionDenied(

@@ -37,8 +37,8 @@ export async function exportCommand(flags: ExportFlags): Promise<void> {
     const target =
       output === undefined ? createStdoutTarget() : await openPartialFile(output, resume);
     try {
-      checkSource(target, store);
-      checkEventsOption(target, flags);
+      assertSameSource(target, store);
+      assertSameEventsOption(target, flags);
       await exportWithProgress(target, store, settings, flags);
     } finally {
       await target.close();
@@ -125,7 +125,7 @@ async function exportTo(
 }
 
 /** An export can be resumed only from the same store. */
-function checkSource({ before }: ExportTarget, store: Store): void {
+function assertSameSource({ before }: ExportTarget, store: Store): void {
   if (before && before.header.source !== hashStoreId(store)) {
     throw new Error(
       "The interrupted export is from another store. Delete it, or use the settings of that store.",
@@ -134,7 +134,7 @@ function checkSource({ before }: ExportTarget, store: Store): void {
 }
 
 /** An export can be resumed only with the same --no-events option. */
-function checkEventsOption({ before }: ExportTarget, { events }: ExportFlags): void {
+function assertSameEventsOption({ before }: ExportTarget, { events }: ExportFlags): void {
   if (before && (before.header.events ?? true) !== events) {
     throw new Error(
       `The interrupted export is ${events ? "without" : "with"} events. Resume it ${events ? "with" : "without"} --no-events, or delete it.`,

@@ -46,7 +46,7 @@ const limits = {
 /** Creates a guard. Its key needs the permission `access:check`. Throws without a key, or if an option is out of range. */
 export function createGuard(options: GuardOptions): Guard {
   const { maxStaleness = 2_000, maxEntries = 10_000, maxAge = 60_000, timeout = 2_000 } = options;
-  checkLimits({ maxStaleness, maxEntries, maxAge, timeout });
+  assertLimits({ maxStaleness, maxEntries, maxAge, timeout });
   const keys = trackKeyRotation(requireKey(options.key), () => watch.reopen());
   const client = createLatchkeyClient({ ...options, key: keys.current });
   const { watchCredentials } = client.access;
@@ -125,7 +125,7 @@ function heartbeatFor(maxStaleness: number): number {
   return Math.min(Math.max(heartbeat, minHeartbeat), maxHeartbeat);
 }
 
-function checkLimits(values: Readonly<Record<keyof typeof limits, number>>): void {
+function assertLimits(values: Readonly<Record<keyof typeof limits, number>>): void {
   for (const [name, [min, max]] of Object.entries(limits)) {
     const value = values[name as keyof typeof limits];
     if (!(value >= min && value <= max)) {

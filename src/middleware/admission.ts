@@ -7,11 +7,11 @@ import { CallerChanged } from "../store/port/errors.js";
 import type { createCallAuthentication } from "./authenticate.js";
 import type { createAuthorize } from "./authorize.js";
 import type { WithDeadline } from "./deadline.js";
-import type { createCheckRestrictions } from "./restrictions.js";
+import type { createAssertWithinRestrictions } from "./restrictions.js";
 
 interface AdmissionOptions {
   readonly authentication: ReturnType<typeof createCallAuthentication>;
-  readonly checkRestrictions: ReturnType<typeof createCheckRestrictions>;
+  readonly assertWithinRestrictions: ReturnType<typeof createAssertWithinRestrictions>;
   readonly rateLimits: Pick<RateLimits, "countCall">;
   readonly lastUsed: Pick<LastUsedTracker, "record">;
   readonly authorize: ReturnType<typeof createAuthorize>;
@@ -46,8 +46,14 @@ interface AdmittedCall extends AuthorizedCall {
 }
 
 export function createAdmission(options: AdmissionOptions): Admission {
-  const { authentication, checkRestrictions, rateLimits, lastUsed, authorize, withDeadline } =
-    options;
+  const {
+    authentication,
+    assertWithinRestrictions,
+    rateLimits,
+    lastUsed,
+    authorize,
+    withDeadline,
+  } = options;
 
   class Admitted implements AdmittedCall {
     constructor(
@@ -68,7 +74,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
   /** Counts nothing, so it is safe to repeat. */
   function admitAgain(call: Call): MaybePromise<AdmittedCall> {
     return mapMaybePromise(authentication.authenticateAgain(call), (caller) => {
-      checkRestrictions(caller, call);
+      assertWithinRestrictions(caller, call);
       authorize.call(caller, call.method);
       return new Admitted(call, caller, currentTick());
     });
@@ -94,7 +100,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
       return mapMaybePromise(authentication.authenticate(call), (caller) => {
         const tick = currentTick();
         observer.onAuthenticated(caller);
-        checkRestrictions(caller, call);
+        assertWithinRestrictions(caller, call);
         // After the restrictions: use of a stolen key elsewhere must not exhaust the owner's rate.
         return mapMaybePromise(rateLimits.countCall(caller, call.peer, call), (refusal) => {
           throwIfRefused(refusal);

@@ -7,7 +7,7 @@ import type { MaybePromise } from "../lib/async.js";
  */
 export interface CallLimit {
   /** Refuses a call if the limit is reached. */
-  check(): void;
+  assertCapacity(): void;
 
   /** Counts a call while it waits for its result. */
   count<T>(result: MaybePromise<T>): MaybePromise<T>;
@@ -26,7 +26,7 @@ export function createCallLimit(limit: number): CallLimit {
   }
 
   return {
-    check() {
+    assertCapacity() {
       if (inFlight >= limit) {
         throw overloaded();
       }

@@ -24,7 +24,7 @@ import type { Store } from "../store/port/store.js";
 import type { ServiceLogger } from "../telemetry/log.js";
 import type { CallMetrics } from "../telemetry/metrics/calls.js";
 import type { Tracing } from "../telemetry/tracing.js";
-import { checkRequest } from "../validation/validate.js";
+import { assertValidRequest } from "../validation/validate.js";
 import { createAdmission } from "./admission.js";
 import { createCallAuthentication } from "./authenticate.js";
 import { createAuthorize } from "./authorize.js";
@@ -33,7 +33,7 @@ import { createDeadline, type WithDeadline } from "./deadline.js";
 import { readHeaderFields } from "./header-fields.js";
 import { createObserve, type Observe } from "./observe.js";
 import { createReserveResponse } from "./reserve-response.js";
-import { createCheckRestrictions } from "./restrictions.js";
+import { createAssertWithinRestrictions } from "./restrictions.js";
 import { createStreamLimit, type StreamLimit } from "./stream-limit.js";
 import type { UntrustedForwarding } from "./untrusted-forwarding.js";
 
@@ -104,7 +104,7 @@ export function createPipelines(options: PipelineOptions): Pipelines {
     withDeadline: createDeadline(requestTimeout),
     streamLimit: createStreamLimit(limits.streams, options.readAddressOf),
     callLimit: createCallLimit(limits.calls),
-    validate: ({ input }, message) => checkRequest(input, message, limits.listItems),
+    validate: ({ input }, message) => assertValidRequest(input, message, limits.listItems),
   };
   return {
     authenticated: createAuthenticatedPipeline(steps, options),
@@ -139,7 +139,7 @@ function createAuthenticatedPipeline(
       bearerKeys,
       rateLimits,
     }),
-    checkRestrictions: createCheckRestrictions(addressOf),
+    assertWithinRestrictions: createAssertWithinRestrictions(addressOf),
     rateLimits,
     lastUsed,
     authorize,
@@ -176,11 +176,11 @@ function createAuthenticatedPipeline(
       const observation = observe(call);
       return observation.unary(() =>
         withDeadline(call.cancellation, () => {
-          callLimit.check();
+          callLimit.assertCapacity();
           return mapMaybePromise(callLimit.count(admission.admit(call, observation)), (admitted) =>
             // Not counted: other limits apply to calls that wait for their bodies.
             mapMaybePromise(receive(), (message) => {
-              callLimit.check();
+              callLimit.assertCapacity();
               return callLimit.count(
                 mapMaybePromise(prepare(admitted, message), () =>
                   admission.run(admitted, (authorized) => {
@@ -222,7 +222,7 @@ export function createUnauthenticatedPipeline(
     if (!methods.has(call.method)) {
       return handle(message, createContextValues());
     }
-    callLimit.check();
+    callLimit.assertCapacity();
     return callLimit.count(
       mapMaybePromise(validate(call.method, message), () =>
         handle(message, unauthenticatedContextValuesOf(call)),

@@ -10,10 +10,10 @@ import { memoize } from "../lib/cache.js";
 import type { ApplicationRecord } from "../store/port/records.js";
 
 /** Throws if a caller may not use its key for a call from this origin or address. */
-type CheckRestrictions = (caller: Caller, call: Call) => void;
+type AssertWithinRestrictions = (caller: Caller, call: Call) => void;
 
 /** Enforces the allowed origins and networks of a key. A session inherits the restrictions of its application. */
-export function createCheckRestrictions(addressOf: AddressOf): CheckRestrictions {
+export function createAssertWithinRestrictions(addressOf: AddressOf): AssertWithinRestrictions {
   const restrictionCheck = createRestrictionCheck();
 
   const accessFor = memoize<DescMethod, Access>(accessOf);

@@ -38,7 +38,7 @@ function changeCallerOf(caller: Caller): ChangeCaller {
     applicationId: application.id,
     sessionId: session?.id,
     authorizerId: session?.authorizedBy,
-    check(found, now) {
+    assertAuthority(found, now) {
       if (!found || !hasSameAuthority(caller, found, now)) {
         throw new CallerChanged("The rights of the caller have changed.");
       }

@@ -22,7 +22,7 @@ import type { EventRecord } from "../store/port/events.js";
 import type { ApplicationFields, SessionFields } from "../store/port/records.js";
 import { findOversizedGrants } from "../validation/grants-size.js";
 import { findQuotaViolations, findRestrictionViolations } from "../validation/restrictions.js";
-import { checkMessage, throwViolations, validateMessage } from "../validation/validate.js";
+import { assertValidMessage, throwViolations, validateMessage } from "../validation/validate.js";
 import { findDisallowedGrants, findMissingContainers } from "../validation/violations.js";
 
 /** Rules of container paths whose violation does not prevent an import. */
@@ -42,9 +42,9 @@ export function checkApplication(record: ApplicationFields, grantsLimit: number)
   const request = toRequest(CreateApplicationRequestSchema, ApplicationRecordSchema, record);
   const problem = validateMessage(CreateApplicationRequestSchema, request);
   const violations = catchViolations(() => {
-    checkRecord(ApplicationRecordSchema, record);
+    assertValidRecord(ApplicationRecordSchema, record);
     if (problem) {
-      checkMessage(CreateApplicationRequestSchema, request, containerPathRule);
+      assertValidMessage(CreateApplicationRequestSchema, request, containerPathRule);
     }
     throwViolations([
       ...findMissingContainers(type, record),
@@ -71,23 +71,23 @@ export function findSessionViolations(
     return [{ field: "authorized_at", message }];
   }
   return catchViolations(() => {
-    checkRecord(SessionRecordSchema, record);
+    assertValidRecord(SessionRecordSchema, record);
     if (authorizedAt !== undefined) {
       const request = toRequest(AuthorizeSessionRequestSchema, SessionRecordSchema, record);
       // A placeholder: the nonce is used, and only its hash is stored.
       request.nonce = "-";
-      checkMessage(AuthorizeSessionRequestSchema, request, conditionPathRule);
+      assertValidMessage(AuthorizeSessionRequestSchema, request, conditionPathRule);
       throwViolations(findOversizedGrants(record, grantsLimit));
     }
   });
 }
 
 export function findEventViolations(record: EventRecord): readonly FieldViolation[] {
-  return catchViolations(() => checkRecord(EventRecordSchema, record));
+  return catchViolations(() => assertValidRecord(EventRecordSchema, record));
 }
 
-function checkRecord<Desc extends DescMessage>(schema: Desc, record: object): void {
-  checkMessage(schema, create(schema, record as MessageInitShape<Desc>));
+function assertValidRecord<Desc extends DescMessage>(schema: Desc, record: object): void {
+  assertValidMessage(schema, create(schema, record as MessageInitShape<Desc>));
 }
 
 const toRule = createConverter(AccessRuleSchema, { shareNested: true });

@@ -38,7 +38,7 @@ export async function importRecords(options: ImportRecordsOptions): Promise<void
 
   for await (const line of lines) {
     if (!hasHeader) {
-      checkHeader(line, peppers);
+      assertUsableHeader(line, peppers);
       hasHeader = true;
       continue;
     }
@@ -67,11 +67,11 @@ export async function importRecords(options: ImportRecordsOptions): Promise<void
   if (!hasHeader) {
     throw new Error("The file is not an export: it is empty.");
   }
-  checkEnd(records, announced, report);
+  reportMissingLines(records, announced, report);
 }
 
 /** Throws if the file has another format, or if its keys would not work here. */
-function checkHeader(line: SplitLine, peppers: readonly string[]): void {
+function assertUsableHeader(line: SplitLine, peppers: readonly string[]): void {
   const { pepperChecks: checks } = parseHeader(line);
   const unknown = unknownPeppers(checks, peppers);
   if (unknown.length > 0) {
@@ -120,7 +120,11 @@ function reasonOf(error: unknown): string {
   throw error;
 }
 
-function checkEnd(records: number, announced: number | undefined, report: ImportReport): void {
+function reportMissingLines(
+  records: number,
+  announced: number | undefined,
+  report: ImportReport,
+): void {
   if (announced === undefined) {
     report.addError(
       "The file is truncated: it has no end line. Its records were imported. Export again, and import the complete file.",

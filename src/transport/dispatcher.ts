@@ -35,8 +35,8 @@ export function createDispatcher(options: DispatcherOptions) {
     options;
 
   function dispatch(exchange: Exchange): MaybePromise<Handled> {
-    checkHost(exchange);
-    checkTransferEncoding(exchange);
+    assertHost(exchange);
+    assertTransferEncoding(exchange);
     for (const handle of handlers) {
       const result = handle(exchange);
       if (result) {
@@ -134,7 +134,7 @@ export function createDispatcher(options: DispatcherOptions) {
 }
 
 /** HTTP/1.1 requires exactly one Host header. */
-function checkHost(exchange: Exchange): void {
+function assertHost(exchange: Exchange): void {
   const { host } = exchange.headers;
   if (exchange.version === "1.1" && host === undefined) {
     throw invalidRequest({ field: "host", message: "is missing; send the Host header" });
@@ -146,7 +146,7 @@ function checkHost(exchange: Exchange): void {
 }
 
 /** If the end of a body is ambiguous, its rest could be taken for another request (smuggling). */
-function checkTransferEncoding(exchange: Exchange): void {
+function assertTransferEncoding(exchange: Exchange): void {
   const { "transfer-encoding": coding } = exchange.headers;
   if (coding !== undefined && !/(?:^|,\s*)chunked$/i.test(coding)) {
     exchange.addHeader("connection", "close");

@@ -24,7 +24,7 @@ const compiledCheckOf = memoize<DescMessage, Test>((schema) => compileCheck(sche
 const compiledItemCheckOf = memoize<DescField, Test>((list) => compileItemCheck(list) ?? never);
 
 /** Throws if a message violates the rules in its proto, except the rule `ignoredRule`. */
-export function checkMessage<Desc extends DescMessage>(
+export function assertValidMessage<Desc extends DescMessage>(
   schema: Desc,
   message: MessageShape<Desc>,
   ignoredRule?: string,
@@ -54,7 +54,7 @@ function passesCompiledCheck(schema: DescMessage, message: Message): boolean {
 }
 
 /** Throws the first {@link maxViolations} violations of a request. */
-export function checkRequest(
+export function assertValidRequest(
   schema: DescMessage,
   message: Message,
   itemLimit: number,

@@ -193,7 +193,7 @@ describe("a private caller", () => {
       fc.property(threeGrants, ({ own, requested }) => {
         const caller = { application: toRecord("private", { ...own, ...unrestricted }) };
         const isAccepted = accepts(() =>
-          guard.checkMayCreate(caller, { type: "management", ...requested, ...unrestricted }),
+          guard.assertMayCreate(caller, { type: "management", ...requested, ...unrestricted }),
         );
         expect(isAccepted).toBe(!exceeds(rankAll([requested]), rankAll([own])));
       }),
@@ -206,7 +206,9 @@ describe("a private caller", () => {
       fc.property(threeGrants, ({ own, current, requested }) => {
         const caller = { application: toRecord("private", { ...own, ...unrestricted }) };
         const target = toRecord("management", { ...current, ...unrestricted });
-        const isAccepted = accepts(() => guard.createChangeCheck(caller).check(target, requested));
+        const isAccepted = accepts(() =>
+          guard.createChangeCheck(caller).assertAllowed(target, requested),
+        );
         const exceeded = exceeds(rankAll([requested]), rankAll([own]), rankAll([current]));
         expect(isAccepted).toBe(!exceeded);
       }),
@@ -243,7 +245,7 @@ describe("a private caller", () => {
             expiresAt: expiresAt ?? undefined,
           } as Application);
           const check = () =>
-            guard.createChangeCheck(caller).check(before, { ...change, givesKey });
+            guard.createChangeCheck(caller).assertAllowed(before, { ...change, givesKey });
           if (!accepts(check)) {
             return;
           }
@@ -273,7 +275,7 @@ describe("a private caller", () => {
         ({ own, requested }, callerUse, { disabled: _, ...restricted }) => {
           const caller = { application: toRecord("private", { ...own, ...callerUse }) };
           const created = toRecord("private", { ...requested, ...restricted, disabled: false });
-          if (accepts(() => guard.checkMayCreate(caller, created))) {
+          if (accepts(() => guard.assertMayCreate(caller, created))) {
             const limit = rankUses(caller.application, [caller.application]);
             expect(exceeds(rankUses(created, [created]), limit)).toBe(false);
           }
@@ -296,7 +298,7 @@ describe("a session", () => {
           boundary: toRecord("private", { ...boundary, ...unrestricted }),
         };
         const target = toRecord("private", { ...current, ...unrestricted });
-        if (accepts(() => guard.createChangeCheck(caller).check(target, requested))) {
+        if (accepts(() => guard.createChangeCheck(caller).assertAllowed(target, requested))) {
           accepted++;
           const limit = rankAll([own, boundary]);
           expect(exceeds(rankAll([requested]), limit, rankAll([current]))).toBe(false);
@@ -315,7 +317,9 @@ describe("a management application", () => {
         const caller = { application: toRecord("management", { ...noGrants, ...callerUse }) };
         const target = toRecord("private", { ...grants.current, ...restricted });
         const change = { ...grants.requested, expiresAt: null, allowedCidrs: [], disabled: false };
-        expect(accepts(() => guard.createChangeCheck(caller).check(target, change))).toBe(true);
+        expect(accepts(() => guard.createChangeCheck(caller).assertAllowed(target, change))).toBe(
+          true,
+        );
       }),
     );
   });

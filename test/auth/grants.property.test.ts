@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { type Caller, grantsOf } from "../../src/auth/caller.js";
-import { checkMayAdminister, createGrantGuard } from "../../src/auth/grants.js";
+import { assertMayAdminister, createGrantGuard } from "../../src/auth/grants.js";
 import { compileGrants, decide } from "../../src/contract/decisions/decide.js";
 import type { Token } from "../../src/contract/decisions/scope.js";
 import { type Grants, holds } from "../../src/contract/grants.js";
@@ -52,15 +52,15 @@ function runChain({ start, steps }: Chain): {
     const target = applications[at] as ChainApplication;
     if (kind === "create" && may("application:create")) {
       throwViolations(findDisallowedGrants(type, grants));
-      guard.checkMayCreate(caller, { type, ...grants, allowedOrigins: [], allowedCidrs: [] });
+      guard.assertMayCreate(caller, { type, ...grants, allowedOrigins: [], allowedCidrs: [] });
       applications.push({ type, ...grants });
     } else if (kind === "update" && may("application:update")) {
-      checkMayAdminister(caller, target);
+      assertMayAdminister(caller, target);
       throwViolations(findDisallowedGrants(target.type, grants));
-      guard.createChangeCheck(caller).check(toRecord(target), grants);
+      guard.createChangeCheck(caller).assertAllowed(toRecord(target), grants);
       applications[at] = { type: target.type, ...grants };
     } else if (kind === "authorize" && caller.application.type === "private") {
-      guard.checkMayDelegate(caller, grants);
+      guard.assertMayDelegate(caller, grants);
       sessions.push(grants);
     }
   }

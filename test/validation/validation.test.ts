@@ -11,7 +11,7 @@ import {
 import { services } from "../../src/contract/methods.js";
 import { updateMaskOf } from "../../src/contract/update-mask.js";
 import { Problem } from "../../src/errors.js";
-import { checkMessage, checkRequest } from "../../src/validation/validate.js";
+import { assertValidMessage, assertValidRequest } from "../../src/validation/validate.js";
 import { findFieldViolations } from "../../src/validation/violations.js";
 import { times } from "../contract/store/fixtures.js";
 import { countTicksUntil } from "../support/event-loop.js";
@@ -19,7 +19,7 @@ import { countTicksUntil } from "../support/event-loop.js";
 function violationsOf(request: object): readonly { field: string; message: string }[] {
   const message = create(CreateApplicationRequestSchema, request);
   try {
-    checkMessage(CreateApplicationRequestSchema, message);
+    assertValidMessage(CreateApplicationRequestSchema, message);
   } catch (error) {
     if (error instanceof Problem) {
       return error.violations;
@@ -181,7 +181,7 @@ describe("a validation message", () => {
 
     it("that has more paths than any update needs is refused without reading them", async () => {
       const validate = async (paths: string[]) =>
-        checkRequest(
+        assertValidRequest(
           UpdateApplicationRequestSchema,
           create(UpdateApplicationRequestSchema, { id, updateMask: { paths }, ...good }),
           100,
@@ -247,7 +247,7 @@ describe("validation of a request", () => {
 
   const rule = { priority: 1, container: "/pci/", transform: "mask", permissions: ["token:read"] };
   const check = async (init: Init) =>
-    checkRequest(
+    assertValidRequest(
       CreateApplicationRequestSchema,
       create(CreateApplicationRequestSchema, init),
       10_000,
@@ -311,7 +311,7 @@ describe("validation of a request", () => {
     );
     const message = create(CreateApplicationRequestSchema, good as Init);
     Object.assign(message, { rules });
-    const result = checkRequest(CreateApplicationRequestSchema, message, 10_000);
+    const result = assertValidRequest(CreateApplicationRequestSchema, message, 10_000);
     const problem = await Promise.resolve(result).catch((reason: Problem) => reason);
     expect(problem).toBeInstanceOf(Problem);
     expect((problem as Problem).violations).toHaveLength(10);
@@ -323,7 +323,7 @@ describe("validation of a request", () => {
     const message = create(CreateApplicationRequestSchema, good as Init);
     const unreadable = new Proxy({}, { get: () => expect("an item").toBe("not read") });
     Object.assign(message, { rules: times(1_001, () => unreadable) });
-    expect(() => checkRequest(CreateApplicationRequestSchema, message, 1_000)).toThrow(
+    expect(() => assertValidRequest(CreateApplicationRequestSchema, message, 1_000)).toThrow(
       "rules: must contain no more than 1000 items",
     );
   });

@@ -2,7 +2,7 @@ import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import type { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { callerOf } from "../../auth/caller.js";
 import type { CursorSealerFactory } from "../../auth/cursor-sealing.js";
-import { checkMayAdminister, type GrantGuard } from "../../auth/grants.js";
+import { assertMayAdminister, type GrantGuard } from "../../auth/grants.js";
 import type { Keyring } from "../../auth/keys.js";
 import type { Settings } from "../../config/settings.js";
 import { applicationNotFound, versionMismatch } from "../../errors.js";
@@ -70,13 +70,13 @@ export function createUpdateApplication({
 
     function changeOf(current: ApplicationRecord, now: number): ApplicationChange | undefined {
       return withDenialTarget({ applicationId: id, name: current.name }, () => {
-        checkMayAdminister(caller, current);
-        checkVersion(current, subject.ifMatch);
+        assertMayAdminister(caller, current);
+        assertVersion(current, subject.ifMatch);
         const changed = change(current, now);
         if (!changed) {
           return undefined;
         }
-        changeCheck.check(current, { ...changed, givesKey });
+        changeCheck.assertAllowed(current, { ...changed, givesKey });
         return { ...changed, modifiedBy };
       });
     }
@@ -151,7 +151,7 @@ export function versionOf({ version }: ApplicationRecord): string {
 const any = "*";
 
 /** Throws if the application is not at the version that the caller expects. */
-export function checkVersion(current: ApplicationRecord, ifMatch: string | undefined): void {
+export function assertVersion(current: ApplicationRecord, ifMatch: string | undefined): void {
   const version = versionOf(current);
   if (ifMatch !== undefined && ifMatch !== any && ifMatch !== version) {
     throw versionMismatch(version);

@@ -21,7 +21,7 @@ import { throwViolations } from "../../validation/validate.js";
 import { findDisallowedGrants } from "../../validation/violations.js";
 import { readGrants } from "../rules.js";
 import { toApplication } from "./messages.js";
-import { type ApplicationUpdate, type ChangedFields, checkVersion } from "./update-application.js";
+import { type ApplicationUpdate, assertVersion, type ChangedFields } from "./update-application.js";
 
 const mask = updateMaskOf(UpdateApplicationRequestSchema) as UpdateMask;
 const { metadata: metadataField } = UpdateApplicationRequestSchema.field;
@@ -70,7 +70,7 @@ export function readUpdate(
 
   const metadataKeys = updated.keysOf(metadataField);
   return (current, now) => {
-    checkVersion(current, request.version);
+    assertVersion(current, request.version);
     const metadata = mergeMetadata(current, request, metadataKeys);
     const changes = { ...fields, ...(metadata && { metadata }) };
     throwViolations([

@@ -5,7 +5,7 @@ import {
   CreateApplicationRequestSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { callerOf } from "../../auth/caller.js";
-import { checkMayAdminister } from "../../auth/grants.js";
+import { assertMayAdminister } from "../../auth/grants.js";
 import { generateKey } from "../../auth/keys.js";
 import type { ApplicationType } from "../../contract/grants.js";
 import { kindFor } from "../../contract/key-text.js";
@@ -24,7 +24,7 @@ import { toApplication } from "./messages.js";
 import {
   type ApplicationHandlers,
   type ApplicationUpdate,
-  checkVersion,
+  assertVersion,
   type UpdateApplication,
   type UpdateHandlerOptions,
 } from "./update-application.js";
@@ -86,7 +86,7 @@ export function createWriteHandlers({
         ...expiryViolations,
       ]);
       const { allowedOrigins, allowedCidrs } = request;
-      grantGuard.checkMayCreate(caller, {
+      grantGuard.assertMayCreate(caller, {
         type,
         ...grants,
         allowedOrigins,
@@ -141,8 +141,8 @@ export function createWriteHandlers({
         }),
         (current) =>
           withDenialTarget({ applicationId: id, name: current.name }, () => {
-            checkMayAdminister(caller, current);
-            checkVersion(current, request.ifMatch);
+            assertMayAdminister(caller, current);
+            assertVersion(current, request.ifMatch);
           }),
       );
       if (!wasDeleted) {

@@ -8,7 +8,7 @@ import {
 import { callerOf, callOf, expiryOf } from "../../auth/caller.js";
 import type { ReadAddressOf } from "../../auth/caller-address.js";
 import type { CursorSealerFactory } from "../../auth/cursor-sealing.js";
-import { checkMayAdminister, checkSessionMayHold, type GrantGuard } from "../../auth/grants.js";
+import { assertMayAdminister, assertSessionMayHold, type GrantGuard } from "../../auth/grants.js";
 import { generateKey, type Keyring } from "../../auth/keys.js";
 import type { GrantPolicy, Settings } from "../../config/settings.js";
 import { parseKey } from "../../contract/key-format.js";
@@ -132,8 +132,8 @@ function createSessionSetupHandlers({
       const expiry = await readExpiry(request.expiresAt, store, settings.sessionMaxTtl);
       const { expiresAt, expiryViolations } = expiry;
       throwViolations([...findOversizedGrants(grants, settings.grantsLimit), ...expiryViolations]);
-      checkSessionMayHold(grants);
-      grantGuard.checkMayDelegate(caller, grants);
+      assertSessionMayHold(grants);
+      grantGuard.assertMayDelegate(caller, grants);
       const nonce = parseKey(request.nonce);
       if (nonce?.kind !== "non") {
         throw nonceNotFound();
@@ -282,7 +282,7 @@ function createManageHandlers({
           name = application.name;
           if (!isOwn) {
             withDenialTarget({ applicationId: application.id, sessionId: id, name }, () =>
-              checkMayAdminister(caller, application),
+              assertMayAdminister(caller, application),
             );
           }
         },

@@ -193,14 +193,14 @@ export function createApplicationStore({
       );
     },
 
-    async delete(tenantId, id, context, check) {
+    async delete(tenantId, id, context, assertAllowed) {
       return write(
         changeWriter.withPreconditions(context, (now) => {
           const record = findInTenant(tenantId, id, now);
           if (!record) {
             return false;
           }
-          const checked = refuseOnThrow(() => check?.(record));
+          const checked = refuseOnThrow(() => assertAllowed?.(record));
           if (checked instanceof Refused) {
             return checked;
           }

@@ -55,11 +55,11 @@ export function createChangeWriter(parts: ChangeWriterParts): ChangeWriter {
     return isSessionValid(found, now) ? found : undefined;
   }
 
-  function check(context: WriteContext<never>, now: number): undefined {
+  function assertPreconditions(context: WriteContext<never>, now: number): undefined {
     if (context.isCanceled?.()) {
       throw new ChangeCanceled("The change was canceled before it was written.");
     }
-    context.caller?.check(findCaller(context.caller, now), now);
+    context.caller?.assertAuthority(findCaller(context.caller, now), now);
     if (context.idempotencyId !== undefined && responses.has(context.idempotencyId)) {
       throw new AlreadyApplied("The change was already made, and its response is stored.");
     }
@@ -77,7 +77,7 @@ export function createChangeWriter(parts: ChangeWriterParts): ChangeWriter {
     withPreconditions(context, change) {
       return () => {
         const now = clock();
-        const refused = context && refuseOnThrow(() => check(context, now));
+        const refused = context && refuseOnThrow(() => assertPreconditions(context, now));
         return refused ?? change(now);
       };
     },

@@ -21,8 +21,8 @@ const fileName = "data.mdb";
  */
 export async function prepareFolder(path: string): Promise<void> {
   await makeFolder(path);
-  await checkWritable(path);
-  await checkFile(join(path, fileName));
+  await assertWritable(path);
+  await assertOpenable(join(path, fileName));
 }
 
 /** Whether a folder has a data file. */
@@ -57,7 +57,7 @@ async function makeFolder(path: string): Promise<void> {
 }
 
 /** Writes enough to prove that the lock file and the first pages fit. */
-async function checkWritable(path: string): Promise<void> {
+async function assertWritable(path: string): Promise<void> {
   const file = join(path, `.try-${process.pid}-${process.hrtime.bigint()}`);
   try {
     await writeFile(file, Buffer.alloc(128 * 1024));
@@ -67,7 +67,7 @@ async function checkWritable(path: string): Promise<void> {
 }
 
 /** Throws if a file exists that LMDB cannot open. */
-async function checkFile(path: string): Promise<void> {
+async function assertOpenable(path: string): Promise<void> {
   if (!(await hasAccess(path))) {
     return;
   }
@@ -133,7 +133,7 @@ async function inspectFile(folder: string, isWritable: boolean): Promise<DataFil
   const path = join(folder, fileName);
   const { size: bytes } = await stat(path);
   try {
-    await checkFile(path);
+    await assertOpenable(path);
   } catch (error) {
     return { bytes, supportedSchema, error: (error as Error).message };
   }

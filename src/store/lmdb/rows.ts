@@ -191,7 +191,7 @@ export const applicationLayout: Layout<ApplicationFields, ApplicationRecord> = {
 };
 
 function writeKey(row: Buffer, start: number, key: KeyRecord): void {
-  checkHash(key.hash);
+  assertHashSize(key.hash);
   writeId(key.id, row, start);
   row.set(key.hash, start + keyHashAt);
   row.writeDoubleBE(key.expiresAt ?? Number.POSITIVE_INFINITY, start + keyExpiryAt);
@@ -221,7 +221,7 @@ function readTime(row: Buffer, offset: number): number | undefined {
   return time === Number.NEGATIVE_INFINITY ? undefined : time;
 }
 
-function checkHash(hash: Uint8Array): void {
+function assertHashSize(hash: Uint8Array): void {
   if (hash.length !== hashSize) {
     throw new RangeError(`A hash has ${hashSize} bytes, not ${hash.length}.`);
   }
@@ -397,7 +397,7 @@ const sessionHeaderSize = authorizationAt + 8;
 
 export const sessionLayout: Layout<SessionFields, SessionRecord> = {
   encode(session, version) {
-    checkHash(session.keyHash);
+    assertHashSize(session.keyHash);
     const row = encodeAfter(sessionHeaderSize, SessionRecordSchema, session);
     writeCommonHeader(row, version, session, session.epoch);
     writeId(session.applicationId, row, applicationAt);

@@ -186,14 +186,14 @@ export function createSessionStore({
       return { open, isComplete: rows <= limit };
     },
 
-    async delete(tenantId, id, context, check) {
+    async delete(tenantId, id, context, assertAllowed) {
       return write(
         changeWriter.withPreconditions(context, (now) => {
           const found = findInTenant(tenantId, id, now);
           if (!found) {
             return false;
           }
-          const checked = refuseOnThrow(() => check?.(found));
+          const checked = refuseOnThrow(() => assertAllowed?.(found));
           if (checked instanceof Refused) {
             return checked;
           }

@@ -152,7 +152,7 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
       return changed;
     },
 
-    async delete(tenantId, id, context, check) {
+    async delete(tenantId, id, context, assertAllowed) {
       const deleted = await changeWriter.write(id, context, async (session, confirmReads) => {
         const read = await readNow(tenantId, id, session);
         if (!read) {
@@ -160,7 +160,7 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
           return undefined;
         }
         const { current } = read;
-        check?.(current);
+        assertAllowed?.(current);
         if (isManager(current)) {
           await lockOtherManager(documents, current, time, session);
         }

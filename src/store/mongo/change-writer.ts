@@ -33,7 +33,7 @@ export interface ChangeWriter {
   ): Promise<R | undefined>;
 
   /** Checks the caller of a write without a transaction, given an application that was just read. */
-  checkCaller(caller: ChangeCaller, read: ApplicationRecord): Promise<void>;
+  assertCaller(caller: ChangeCaller, read: ApplicationRecord): Promise<void>;
 }
 
 interface ChangeOptions<R> {
@@ -69,13 +69,13 @@ export const maxCallerAge = 20;
 export function createChangeWriter(parts: ChangeWriterParts): ChangeWriter {
   const { runTransaction, events, responses, findCaller, now } = parts;
 
-  async function checkCaller(caller: ChangeCaller, read?: ApplicationRecord): Promise<void> {
+  async function assertCaller(caller: ChangeCaller, read?: ApplicationRecord): Promise<void> {
     const { applicationId, sessionId } = caller;
     const isRead = read?.id === applicationId && sessionId === undefined;
     const found = isRead ? { application: read } : await findCaller(caller);
     // Only replaced keys expire before their application.
     const hasExpiry = found?.application.keys.some(({ expiresAt }) => expiresAt !== undefined);
-    caller.check(found, hasExpiry ? await now() : 0);
+    caller.assertAuthority(found, hasExpiry ? await now() : 0);
   }
 
   return {
@@ -86,7 +86,7 @@ export function createChangeWriter(parts: ChangeWriterParts): ChangeWriter {
         const confirmReads = async () => {
           await commit();
           if (caller) {
-            await checkCaller(caller);
+            await assertCaller(caller);
           }
         };
         if (idempotencyId !== undefined && (await responses.isStored(idempotencyId, session))) {
@@ -110,7 +110,7 @@ export function createChangeWriter(parts: ChangeWriterParts): ChangeWriter {
         // A transaction must not end during a write.
         const [written, checked, valid] = await Promise.allSettled([
           writeAudit(),
-          caller && checkCaller(caller),
+          caller && assertCaller(caller),
           isValid?.(outcome) ?? true,
         ]);
         for (const settled of [written, checked, valid]) {
@@ -122,7 +122,7 @@ export function createChangeWriter(parts: ChangeWriterParts): ChangeWriter {
           return undefined;
         }
         if (caller && performance.now() - startedAt > maxCallerAge) {
-          await checkCaller(caller);
+          await assertCaller(caller);
         }
         await commit();
         return outcome;
@@ -130,7 +130,7 @@ export function createChangeWriter(parts: ChangeWriterParts): ChangeWriter {
       return runTransaction(workAndAudit, { subject, isCanceled, onAttemptEnd });
     },
 
-    checkCaller,
+    assertCaller,
   };
 }
 

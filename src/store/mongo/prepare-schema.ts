@@ -73,13 +73,13 @@ async function prepareCollection(db: Db, spec: CollectionSpec): Promise<void> {
   if (!existing) {
     await db.createCollection(name, expected);
   } else if (!hasOptions(existing.options, spec)) {
-    checkVersion(name, existing.options);
+    assertVersion(name, existing.options);
     await db.command({ collMod: name, ...expected, ...majority });
   }
 }
 
 /** A validator without a schema was not created by Latchkey. */
-function checkVersion(name: string, options: Document = {}): void {
+function assertVersion(name: string, options: Document = {}): void {
   const schema: Document | undefined = options.validator?.$jsonSchema;
   if (schema && schema.title !== schemaTitle) {
     throw new IncompatibleSchema(`the collection ${name} was created by another version`);

@@ -108,7 +108,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
           return undefined;
         }
         if (caller && !transaction) {
-          await changeWriter.checkCaller(caller, application);
+          await changeWriter.assertCaller(caller, application);
         }
         if (context.isCanceled?.()) {
           throw new ChangeCanceled("The change was canceled before it was written.");
@@ -231,10 +231,10 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
 
     count: (filter, limit, signal) => countSessions(options, filter, limit, signal),
 
-    async delete(tenantId, id, context, check) {
+    async delete(tenantId, id, context, assertAllowed) {
       const filter = { _id: uuid(id), tenant_id: uuid(tenantId), ...notExpired(time) };
       const work: ChangeWork<SessionRecord> = async (transaction, confirmReads) => {
-        if (check) {
+        if (assertAllowed) {
           // Before the write: work that throws must not have written anything.
           const current = await callDriver(() =>
             documents.findOne(filter, limitsOf(documents, transaction)),
@@ -242,7 +242,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
           const valid =
             current && (await withValidApplications(toSession(current), applications.find));
           if (valid) {
-            check(valid);
+            assertAllowed(valid);
           }
         }
         const found = await callDriver(() =>

@@ -53,7 +53,7 @@ export interface ApplicationStore {
   ): Promise<ApplicationRecord | undefined>;
 
   /**
-   * Deletes an application, which revokes its sessions. `check` gets the current
+   * Deletes an application, which revokes its sessions. `assertAllowed` gets the current
    * record, and nothing is deleted if it throws. Returns whether the application
    * existed. Throws {@link LastManager} like {@link update}.
    */
@@ -61,7 +61,7 @@ export interface ApplicationStore {
     tenantId: string,
     id: string,
     context: ChangeContext<ApplicationRecord>,
-    check?: (current: ApplicationRecord) => void,
+    assertAllowed?: (current: ApplicationRecord) => void,
   ): Promise<boolean>;
 
   /**

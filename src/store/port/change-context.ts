@@ -35,7 +35,7 @@ export interface ChangeCaller {
   readonly authorizerId?: string | undefined;
 
   /** Checks the current records of the caller, if they exist. Throws {@link CallerChanged}. */
-  check(found: CallerRecords | undefined, now: number): void;
+  assertAuthority(found: CallerRecords | undefined, now: number): void;
 }
 
 export interface CallerRecords {

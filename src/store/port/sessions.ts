@@ -55,14 +55,14 @@ export interface SessionStore {
   count(filter: SessionFilter, limit: number, signal?: AbortSignal): Promise<SessionCount>;
 
   /**
-   * Deletes a session. `check` gets the current records, and nothing is deleted
+   * Deletes a session. `assertAllowed` gets the current records, and nothing is deleted
    * if it throws. Returns whether the session existed.
    */
   delete(
     tenantId: string,
     id: string,
     context: ChangeContext<SessionRecord>,
-    check?: (current: SessionWithApplication) => void,
+    assertAllowed?: (current: SessionWithApplication) => void,
   ): Promise<boolean>;
 
   /**

@@ -19,7 +19,7 @@ import { rewriteUpdateMask } from "./json-field-mask.js";
 import { createJsonDiagnosis, type JsonDiagnosis } from "./json-reader.js";
 import { createJsonWriter, createTimestampAppender, type JsonWriteStyle } from "./json-writer.js";
 import { isSupported } from "./message-fields.js";
-import { createTimeCheck, formatTime } from "./time.js";
+import { createTimeAssertion, formatTime } from "./time.js";
 
 const diagnosisOf = memoize<DescMessage, JsonDiagnosis>((schema) =>
   isSupported(schema) ? createJsonDiagnosis(schema) : () => [],
@@ -42,7 +42,7 @@ function createReader(
   schema: DescMessage,
   jsonOptions: JsonOptions,
 ): (bytes: Uint8Array) => { message: Message; json: JsonValue } {
-  const checkTimes = isSupported(schema) ? createTimeCheck(schema) : undefined;
+  const assertTimes = isSupported(schema) ? createTimeAssertion(schema) : undefined;
   return (bytes) => {
     const value = parseJson(bytes, jsonOptions.jsonDepth);
     const overlong = findOverlong(schema, value);
@@ -52,7 +52,7 @@ function createReader(
     try {
       const json = rewriteUpdateMask(schema, value) as JsonValue;
       const message = fromJson(schema, json, jsonOptions);
-      checkTimes?.(value);
+      assertTimes?.(value);
       return { message, json };
     } catch (error) {
       const violations = diagnosisOf(schema)(value);

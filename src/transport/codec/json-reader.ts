@@ -18,7 +18,7 @@ import type { FieldViolation } from "../../contract/problems.js";
 import { invalidRequest, maxViolations } from "../../errors.js";
 import { nearestOf } from "../../lib/nearest.js";
 import type { Fields } from "./message-fields.js";
-import { checkCalendar, parseDuration } from "./time.js";
+import { assertInCalendar, parseDuration } from "./time.js";
 
 export interface JsonReaderOptions {
   /** Whether unknown fields are ignored instead of refused. */
@@ -314,6 +314,6 @@ export function createJsonDiagnosis(schema: DescMessage): JsonDiagnosis {
 /** Parses any RFC 3339 timestamp. Throws if it is invalid. */
 function parseTimestamp(value: unknown): Timestamp {
   const text = (value as string).toUpperCase();
-  checkCalendar(text);
+  assertInCalendar(text);
   return fromJson(TimestampSchema, text);
 }

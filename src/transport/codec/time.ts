@@ -26,7 +26,7 @@ function formatSecond(second: number): string {
 }
 
 /** Throws if the day or hour of a timestamp does not exist. Parsers would accept it as a later one. */
-export function checkCalendar(timestamp: string): void {
+export function assertInCalendar(timestamp: string): void {
   const hour = timestamp.slice(0, "2030-01-31T12".length);
   if (new Date(`${hour}:00Z`).toISOString().slice(0, hour.length) !== hour) {
     throw new Error(`${hour} does not exist`);
@@ -55,51 +55,51 @@ export function parseDuration(value: unknown): Duration | undefined {
 }
 
 /** Throws if a JSON value is not valid, although the library accepted it. */
-type Check = (value: unknown) => void;
+type Assertion = (value: unknown) => void;
 
 const signedDuration = /^-?[0-9]+(?:[.][0-9]{1,9})?s$/;
 
 /**
- * Creates a check of the timestamps and durations in a message that the library has
+ * Creates an assertion of the timestamps and durations in a message that the library has
  * decoded. The library accepts days that do not exist, and text after a duration.
  * Returns `undefined` if the message has none.
  */
-export function createTimeCheck(schema: DescMessage): Check | undefined {
+export function createTimeAssertion(schema: DescMessage): Assertion | undefined {
   switch (schema.typeName) {
     case TimestampSchema.typeName:
-      return (value) => checkCalendar(value as string);
+      return (value) => assertInCalendar(value as string);
     case DurationSchema.typeName:
-      return checkDuration;
+      return assertDuration;
     default:
-      return messageCheck(schema);
+      return messageAssertion(schema);
   }
 }
 
-function checkDuration(value: unknown): void {
+function assertDuration(value: unknown): void {
   if (!signedDuration.test(value as string)) {
     throw new Error(`cannot read ${JSON.stringify(value)} as a duration such as 3600s`);
   }
 }
 
-function messageCheck({ fields }: DescMessage): Check | undefined {
-  const checks = fields.flatMap((field) => {
-    const check = field.message && fieldCheck(field, field.message);
-    return check ? [field.name, field.jsonName].map((name) => ({ name, check })) : [];
+function messageAssertion({ fields }: DescMessage): Assertion | undefined {
+  const assertions = fields.flatMap((field) => {
+    const assert = field.message && fieldAssertion(field, field.message);
+    return assert ? [field.name, field.jsonName].map((name) => ({ name, assert })) : [];
   });
-  if (checks.length === 0) {
+  if (assertions.length === 0) {
     return undefined;
   }
   return (value) => {
-    for (const { name, check } of checks) {
+    for (const { name, assert } of assertions) {
       const item = (value as Record<string, unknown>)[name];
       if (item != null) {
-        check(item);
+        assert(item);
       }
     }
   };
 }
 
-function fieldCheck({ fieldKind }: DescField, message: DescMessage): Check | undefined {
-  const check = createTimeCheck(message);
-  return check && fieldKind === "list" ? (items) => (items as unknown[]).forEach(check) : check;
+function fieldAssertion({ fieldKind }: DescField, message: DescMessage): Assertion | undefined {
+  const assert = createTimeAssertion(message);
+  return assert && fieldKind === "list" ? (items) => (items as unknown[]).forEach(assert) : assert;
 }

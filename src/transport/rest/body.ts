@@ -32,7 +32,7 @@ export function createBodyReader(
   const type = types.join(" or ");
   const pattern = new RegExp(`^(${types.join("|").replaceAll("+", "\\+")})\\s*(;|$)`, "i");
 
-  function checkContentType({ headers }: Exchange): void {
+  function assertContentType({ headers }: Exchange): void {
     const { "content-type": given = "", "content-encoding": encoding = "identity" } = headers;
     if (pattern.test(given) && encoding === "identity") {
       return;
@@ -47,7 +47,7 @@ export function createBodyReader(
       if (body.length === 0) {
         return {};
       }
-      checkContentType(exchange);
+      assertContentType(exchange);
       return isForm ? parseForm(body) : parseJson(body, jsonDepth);
     });
 }

@@ -21,7 +21,7 @@ import {
 } from "../../../gen/buf/validate/validate_pb.js";
 import type { OneofValue } from "../../contract/fields.js";
 import { all, readExpression, type Test, UnsupportedRule } from "./expressions.js";
-import { checkKnown, countTests, durationTests, scalarTests } from "./rules.js";
+import { assertKnown, countTests, durationTests, scalarTests } from "./rules.js";
 
 /**
  * Compiles the rules of a message into a fast check. It returns true only for
@@ -57,7 +57,7 @@ function messageTests(schema: DescMessage, within: Path): readonly Test[] {
     throw new UnsupportedRule();
   }
   const rules = getOption(schema, messageRules);
-  checkKnown(rules);
+  assertKnown(rules);
   return [
     ...schema.members.flatMap((member) =>
       member.kind === "oneof"
@@ -100,7 +100,7 @@ function fieldTests(field: DescField, within: Path): readonly Test[] {
 function oneofTests(oneof: DescOneof, within: Path): readonly Test[] {
   const { localName, fields } = oneof;
   const rules = getOption(oneof, oneofRules);
-  checkKnown(rules);
+  assertKnown(rules);
   const tests = new Map(fields.map((field) => [field.localName, all(choiceTests(field, within))]));
   return [
     (message) => {
@@ -135,7 +135,7 @@ function valueTests(
   rules: FieldRules,
   within: Path,
 ): readonly Test[] {
-  checkKnown(rules);
+  assertKnown(rules);
   if (rules.ignore === Ignore.ALWAYS) {
     return [];
   }
@@ -161,13 +161,13 @@ function wellKnownTests({ type }: FieldRules): readonly Test[] {
     return maskTests(type.value);
   }
   if (type.value) {
-    checkKnown(type.value);
+    assertKnown(type.value);
   }
   return [];
 }
 
 function maskTests(rules: FieldMaskRules): readonly Test[] {
-  checkKnown(rules);
+  assertKnown(rules);
   const allowed = new Set(rules.in);
   const isAllowed = (path: string) => allowed.has(path) || allowed.has(path.split(".", 1)[0] ?? "");
   return [(value) => (value as FieldMask).paths.every(isAllowed)];
@@ -179,7 +179,7 @@ function listTests(
   within: Path,
 ): readonly Test[] {
   const { type } = rules;
-  checkSimple(rules);
+  assertSimple(rules);
   if (type.case !== undefined && type.case !== "repeated") {
     throw new UnsupportedRule();
   }
@@ -200,7 +200,7 @@ function mapTests(
   rules: FieldRules,
 ): readonly Test[] {
   const { type } = rules;
-  checkSimple(rules);
+  assertSimple(rules);
   const isOfScalars = mapKey === ScalarType.STRING && mapKind === "scalar";
   if (!isOfScalars || (type.case !== undefined && type.case !== "map")) {
     throw new UnsupportedRule();
@@ -209,10 +209,10 @@ function mapTests(
 }
 
 function pairTests(rules: MapRules): readonly Test[] {
-  checkKnown(rules);
+  assertKnown(rules);
   const { keys = noRules, values = noRules } = rules;
-  checkSimple(keys);
-  checkSimple(values);
+  assertSimple(keys);
+  assertSimple(values);
   const isKey = all(scalarTests(keys));
   const isValue = all(scalarTests(values));
   const min = Number(rules.minPairs);
@@ -229,8 +229,8 @@ function pairTests(rules: MapRules): readonly Test[] {
 }
 
 /** Throws if the rules of a list or map, or of a part of a map, are more than those of its type. */
-function checkSimple(rules: FieldRules): void {
-  checkKnown(rules);
+function assertSimple(rules: FieldRules): void {
+  assertKnown(rules);
   const { required, ignore, cel } = rules;
   if (required || ignore === Ignore.ALWAYS || cel.length > 0) {
     throw new UnsupportedRule();

@@ -20,7 +20,7 @@ const uuid = /^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a
 const shortList = 8;
 
 /** Throws if the rules have a field that our copy of their schema lacks. */
-export function checkKnown(rules: Message): void {
+export function assertKnown(rules: Message): void {
   if (rules.$unknown !== undefined) {
     throw new UnsupportedRule();
   }
@@ -39,7 +39,7 @@ export function scalarTests({ type, cel }: FieldRules): readonly Test[] {
     case "int32":
       return int32Tests(type.value);
     case "bool":
-      checkKnown(type.value);
+      assertKnown(type.value);
       return [];
     default:
       throw new UnsupportedRule();
@@ -97,7 +97,7 @@ function predefinedTests(rules: StringRules): readonly Test[] {
 }
 
 function int32Tests(rules: Int32Rules): readonly Test[] {
-  checkKnown(rules);
+  assertKnown(rules);
   // Inverted bounds mean "outside the range" and fail here, so protovalidate decides.
   const lowest = lowestOf(rules.greaterThan);
   const highest = highestOf(rules.lessThan);
@@ -114,7 +114,7 @@ function highestOf({ case: kind, value }: Int32Rules["lessThan"]): number {
 
 /** The tests of the number and uniqueness of list items. */
 export function countTests(rules: RepeatedRules, ofScalars: boolean): readonly Test[] {
-  checkKnown(rules);
+  assertKnown(rules);
   if (rules.unique && !ofScalars) {
     throw new UnsupportedRule();
   }
@@ -136,7 +136,7 @@ const isUnique: Test = (values) => {
 };
 
 export function durationTests(rules: DurationRules): readonly Test[] {
-  checkKnown(rules);
+  assertKnown(rules);
   // Inverted bounds mean "outside the range" and fail here, so protovalidate decides.
   return [...lowestTests(rules.greaterThan), ...highestTests(rules.lessThan)];
 }

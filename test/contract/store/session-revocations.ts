@@ -177,7 +177,7 @@ export function describeSessionRevocations(subject: () => Subject): void {
         applicationId: application.id,
         sessionId: session.id,
         authorizerId: authorizer.id,
-        check: (records: unknown) => {
+        assertAuthority: (records: unknown) => {
           found.push(records);
         },
       };

@@ -107,7 +107,7 @@ function contextBy(caller: ApplicationRecord, event: NewEvent): ChangeContext<un
   return {
     caller: {
       applicationId: caller.id,
-      check(found) {
+      assertAuthority(found) {
         if (!found) {
           throw new CallerChanged("The caller was deleted.");
         }
@@ -181,10 +181,12 @@ describe("the creation of a session", () => {
 
   it("checks the rights of its own application without another read", async () => {
     const session = aSession(owner);
-    const check = () => {
+    const assertAuthority = () => {
       throw new CallerChanged("The rights have changed.");
     };
-    const creating = store.sessions.create(session, { caller: { applicationId: owner.id, check } });
+    const creating = store.sessions.create(session, {
+      caller: { applicationId: owner.id, assertAuthority },
+    });
     await expect(creating).rejects.toBeInstanceOf(CallerChanged);
     expect(await store.sessions.find(session.id)).toBeUndefined();
   });

@@ -10,7 +10,7 @@ import type { CursorSealerFactory } from "../../../auth/cursor-sealing.js";
 import { Problem } from "../../../errors.js";
 import { mapMaybePromise } from "../../../lib/async.js";
 import type { Store } from "../../../store/port/store.js";
-import { checkMessage, validateMessage } from "../../../validation/validate.js";
+import { assertValidMessage, validateMessage } from "../../../validation/validate.js";
 import type { RunBatch } from "../batch.js";
 import type { CheckResult, Checks } from "../check.js";
 import type { Subjects } from "../subjects.js";
@@ -48,7 +48,7 @@ export function createAuthZenHandlers(
       const call = callOf(context);
       if (request.evaluations.length === 0) {
         const single = withDefaults({}, request);
-        checkMessage(EvaluateRequestSchema, single);
+        assertValidMessage(EvaluateRequestSchema, single);
         return evaluate(call.caller, single);
       }
       const isLast = decidingResults.get(request.options?.evaluationsSemantic ?? "");
