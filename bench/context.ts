@@ -58,8 +58,24 @@ function startWithEmbeddedStore(folder: string, cores: Cores): Promise<Instance>
   );
 }
 
-/** Returns `undefined` if MongoDB is not available. */
 async function startWithMongo(cores: Cores): Promise<Instance | undefined> {
+  const mongod = await startDatabase(cores);
+  return (
+    mongod && {
+      ...(await startInstance("MongoDB", mongod.store, { cores: cores.server })),
+      databasePid: mongod.pid,
+    }
+  );
+}
+
+/** A MongoDB and the settings that select it. */
+interface Database {
+  readonly store: StoreEnvironment;
+  readonly pid: number;
+}
+
+/** Returns `undefined` if MongoDB is not available. */
+export async function startDatabase(cores: Cores): Promise<Database | undefined> {
   const starting = startMongod().catch((error: Error) => console.error(`bench: ${error.message}`));
   // It cannot be stopped before it has started.
   onExit(async () => (await starting)?.stop());
@@ -68,11 +84,7 @@ async function startWithMongo(cores: Cores): Promise<Instance | undefined> {
     return undefined;
   }
   pinProcess(mongod.pid, cores.database);
-  const store = { MONGODB_URI: mongod.uri, MONGODB_DATABASE: "latchkey" };
-  return {
-    ...(await startInstance("MongoDB", store, { cores: cores.server })),
-    databasePid: mongod.pid,
-  };
+  return { store: { MONGODB_URI: mongod.uri, MONGODB_DATABASE: "latchkey" }, pid: mongod.pid };
 }
 
 /** Fills a new store and starts Latchkey on it. */

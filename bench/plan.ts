@@ -28,6 +28,13 @@ export interface Plan {
     readonly shares: readonly number[];
     readonly seconds: number;
   };
+  /** The comparison with another commit: the rounds are those of each process. */
+  readonly compare: {
+    readonly processes: number;
+    readonly rounds: number;
+    readonly seconds: number;
+    readonly applications: number;
+  };
   /** The processes of each mode, because JIT compilation makes equal processes differ. */
   readonly observabilityProcesses: number;
   /** The number of applications in each store. */
@@ -47,6 +54,7 @@ export const fullPlan: Plan = {
   rounds: 15,
   seconds: 0.5,
   latency: { shares: [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9], seconds: 1 },
+  compare: { processes: 4, rounds: 20, seconds: 0.25, applications: 2_000 },
   observabilityProcesses: 3,
   growthSizes: [1_000, 10_000, 100_000, 1_000_000],
   revocations: 1_000,
@@ -61,6 +69,7 @@ export const quickPlan: Plan = {
   rounds: 5,
   seconds: 0.3,
   latency: { shares: [0.3, 0.7], seconds: 0.5 },
+  compare: { processes: 2, rounds: 8, seconds: 0.2, applications: 2_000 },
   observabilityProcesses: 1,
   growthSizes: [1_000, 20_000],
   revocations: 100,

@@ -5,11 +5,14 @@
  *     npm run bench -- --quick            about 3 minutes, the suites with goals, only prints
  *     npm run bench -- --only growth      one suite, writes its section; node-versions compares Node.js versions
  *     npm run bench -- --profile [name]   writes a CPU profile of one scenario
+ *     npm run bench -- --against main     compares with another commit, which it builds; add --quick, and names such as
+ *                                         embedded/ or mongo/createSession to measure less
  *
  * Prints the goals last. Exits with 1 if a goal is missed.
  */
 import { parseArgs } from "node:util";
 import { cleanUp, createTempFolder, waitForInterrupt } from "./child-processes.js";
+import { compareCommits } from "./compare.js";
 import { type BenchContext, createContext, reportProgress } from "./context.js";
 import { evaluateGoals, type Measured } from "./goals.js";
 import { fullPlan, type Plan, quickPlan, type SuiteName } from "./plan.js";
@@ -49,16 +52,22 @@ async function main(): Promise<void> {
       quick: { type: "boolean", default: false },
       only: { type: "string", multiple: true },
       profile: { type: "boolean", default: false },
+      against: { type: "string" },
     },
     allowPositionals: true,
   });
+  const plan = values.quick ? quickPlan : fullPlan;
+  const folder = await createTempFolder();
+  if (values.against !== undefined) {
+    console.log(await compareCommits(values.against, folder, plan, positionals));
+    return;
+  }
   reportProgress("starting the servers");
-  const context = await createContext(await createTempFolder());
+  const context = await createContext(folder);
   if (values.profile) {
     await profile(context, positionals[0]);
     return;
   }
-  const plan = values.quick ? quickPlan : fullPlan;
   const byName = await runSuites(context, plan, values.only ?? plan.suites);
   const results = fullPlan.suites.flatMap((name) => byName.get(name) ?? []);
   const verdicts = evaluateGoals({

@@ -7,7 +7,12 @@ import {
 } from "../gen/latchkey/v1/access_service_pb.js";
 import { encodeGrpcFrame } from "./load/http2-client.js";
 import { keyHeader, type Load, type LoadRequest } from "./load/load.js";
-import { type Keys, privateApplication } from "./seed.js";
+import {
+  applicationUpdate,
+  type CreatedApplication,
+  type Keys,
+  privateApplication,
+} from "./seed.js";
 import type { Server } from "./servers.js";
 
 /** A kind of request whose cost is measured. */
@@ -258,6 +263,40 @@ const createApplication: Scenario = {
   }),
 };
 
+/** How many applications one load updates. */
+const updatedApplications = 1_000;
+let updateLoads = 0;
+
+/** Renames other applications in each load. A name is never repeated, because such an update changes nothing. */
+const updateApplication: Scenario = {
+  name: "PUT /applications",
+  load: (target) => {
+    const { management, private: all } = target.keys;
+    const load = updateLoads++;
+    const start = (load * updatedApplications) % all.length;
+    const applications = all.slice(start, start + updatedApplications);
+    const rename = (name: string) => (application: CreatedApplication) => ({
+      key: management,
+      path: `/applications/${application.id}`,
+      body: applicationUpdate(name),
+    });
+    const requests = ["First", "Second", "Third"].flatMap((name) =>
+      applications.map(rename(`${name} name of load ${load}`)),
+    );
+    return { ...get("/applications", target), verb: "PUT", requests };
+  },
+};
+
+export const pageSize = 20;
+
+const listApplications: Scenario = {
+  name: "GET /applications",
+  load: (target) => ({
+    ...get(`/applications?size=${pageSize}`, target),
+    requests: [{ key: target.keys.management }],
+  }),
+};
+
 export const scenarios = {
   readByKey,
   readByKeyManyConnections,
@@ -276,6 +315,8 @@ export const scenarios = {
   createSession,
   authorizeSession,
   createApplication,
+  updateApplication,
+  listApplications,
 };
 
 export type ScenarioName = keyof typeof scenarios;

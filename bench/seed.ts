@@ -6,7 +6,16 @@ import type * as uuid from "../src/lib/uuid.js";
 import type * as stores from "../src/store/open-store.js";
 import type { Store } from "../src/store/port/store.js";
 import { audit } from "../test/support/store/audit.js";
-import { type Bootstrapped, bootstrap, loadBuilt, type StoreEnvironment } from "./servers.js";
+import type { LoadGenerator } from "./load/generator.js";
+import {
+  type Bootstrapped,
+  bootstrap,
+  type LatchkeyOptions,
+  loadBuilt,
+  type Server,
+  type StoreEnvironment,
+  startLatchkey,
+} from "./servers.js";
 
 /** The keys of the requests. */
 export interface Keys {
@@ -88,6 +97,48 @@ export async function seed(environment: StoreEnvironment, count: number): Promis
   } finally {
     await store.close();
   }
+}
+
+/** Fills a store by requests, which any commit understands. */
+export async function seedThroughService(
+  environment: StoreEnvironment,
+  options: LatchkeyOptions,
+  generator: LoadGenerator,
+  count: number,
+): Promise<Keys> {
+  const { key: management } = await bootstrap(environment, options.folder);
+  const server = await startLatchkey(environment, options);
+  const bodies = [page, tokenService].map((application) => JSON.stringify(application));
+  const create = async (all: readonly string[], connections: number) => {
+    const requests = all.map((body) => ({ key: management, body }));
+    const load = { ...createLoad(server), connections, requests };
+    const { responses } = await generator.run(server, load, Number.POSITIVE_INFINITY);
+    return responses.map((response): CreatedApplication => JSON.parse(response));
+  };
+  // One at a time, so that the responses are in order.
+  const [publicApplication, checkingApplication] = await create(bodies, 1);
+  const privateApplications = await create(Array(count).fill(privateApplication), seedConnections);
+  await server.stop();
+  return {
+    management,
+    checking: checkingApplication?.key ?? "",
+    public: publicApplication?.key ?? "",
+    private: shuffle(privateApplications),
+  };
+}
+
+const seedConnections = 32;
+
+function createLoad({ port }: Server) {
+  return {
+    protocol: "http1",
+    port,
+    verb: "POST",
+    path: "/applications",
+    status: 201,
+    once: true,
+    keepResponses: true,
+  } as const;
 }
 
 async function openStore(environment: StoreEnvironment): Promise<Store> {

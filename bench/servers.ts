@@ -1,6 +1,7 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { connect, createServer } from "node:net";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { build } from "esbuild";
@@ -26,24 +27,28 @@ export interface LatchkeyOptions {
   /** The number of worker processes, 1 by default. */
   readonly workers?: number;
   readonly nodeOptions?: readonly string[];
+  /** The folder of the built Latchkey, by default this one. */
+  readonly folder?: string;
 }
 
 const host = "127.0.0.1";
 const startTimeoutMs = 30_000;
-const latchkey = fileURLToPath(new URL("../dist/src/main.js", import.meta.url));
+
+/** The folder of this Latchkey. */
+export const ownFolder = fileURLToPath(new URL("..", import.meta.url));
+
+const mainOf = (folder: string) => join(folder, "dist/src/main.js");
 
 export function addressOf({ port }: Pick<Server, "port">): string {
   return `http://${host}:${port}`;
 }
 
 /** Starts Latchkey as deployed: the built files, default settings and logging on. */
-export function startLatchkey(
-  store: StoreEnvironment,
-  { cores, node = process.execPath, workers = 1, nodeOptions = [] }: LatchkeyOptions,
-): Promise<Server> {
+export function startLatchkey(store: StoreEnvironment, options: LatchkeyOptions): Promise<Server> {
+  const { cores, node = process.execPath, workers = 1, nodeOptions = [] } = options;
   return start({
     node,
-    program: [...nodeOptions, latchkey, "serve"],
+    program: [...nodeOptions, mainOf(options.folder ?? ownFolder), "serve"],
     settings: { ...store, WORKERS: String(workers) },
     isReady: isLatchkeyReady,
     probeInterval: 2,
@@ -52,8 +57,11 @@ export function startLatchkey(
 }
 
 /** Creates the first key of a store. */
-export async function bootstrap(store: StoreEnvironment): Promise<Bootstrapped> {
-  const running = promisify(execFile)(process.execPath, [latchkey, "bootstrap", "--json"], {
+export async function bootstrap(
+  store: StoreEnvironment,
+  folder = ownFolder,
+): Promise<Bootstrapped> {
+  const running = promisify(execFile)(process.execPath, [mainOf(folder), "bootstrap", "--json"], {
     env: createEnvironment(store),
   });
   stopOnExit(running.child);

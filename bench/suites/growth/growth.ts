@@ -7,13 +7,13 @@ import { drawPlot, type Series } from "../../report/plot.js";
 import type { SuiteResult } from "../../report/report.js";
 import { type Column, createTable, format, formatEstimate } from "../../report/table.js";
 import { type Contender, estimateCpu, runRounds } from "../../rounds.js";
+import { pageSize } from "../../scenarios.js";
 import { startLatchkey } from "../../servers.js";
 import {
   createLoads,
   measureStartup,
   type Operation,
   operations,
-  pageSize,
   type SeededStore,
   type Startup,
   seedStores,
@@ -71,7 +71,7 @@ async function measureLoads(
   );
   for (const operation of operations) {
     for (const { store, server, loads } of runs) {
-      contenders.set(`${operation}/${store.size}`, { server, load: () => loads[operation] });
+      contenders.set(`${operation}/${store.size}`, { server, load: loads[operation] });
     }
   }
   const samples = await runRounds("growth", contenders, context, plan);

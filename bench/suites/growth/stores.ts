@@ -3,10 +3,10 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { stopOnExit } from "../../child-processes.js";
 import { reportProgress } from "../../context.js";
-import type { Load, LoadRequest } from "../../load/load.js";
+import type { Load } from "../../load/load.js";
 import { pinCommand } from "../../processes.js";
-import { get, type LoadTarget, readByKey } from "../../scenarios.js";
-import { applicationUpdate, type Keys, seed } from "../../seed.js";
+import { get, type LoadTarget, pageSize, scenarios } from "../../scenarios.js";
+import { type Keys, seed } from "../../seed.js";
 import { addressOf, type StoreEnvironment, startLatchkey } from "../../servers.js";
 
 /** An embedded store filled with applications. */
@@ -32,47 +32,23 @@ export async function seedStores(
 export const operations = ["read", "firstPage", "lastPage", "update"] as const;
 export type Operation = (typeof operations)[number];
 
-export const pageSize = 20;
-
-export async function createLoads(target: LoadTarget): Promise<Record<Operation, Load>> {
+/** Creates the next load of each operation. */
+export async function createLoads(
+  target: LoadTarget,
+): Promise<Readonly<Record<Operation, () => Load>>> {
   const { keys } = target;
   const first = await fetchPagination(1, target);
   const beforeLast = await fetchPagination(first.total_items - pageSize, target);
-  const pageAt = (start: string) => ({
+  const pageAt = (start: string) => () => ({
     ...get(`/applications?size=${pageSize}&start=${start}`, target),
     requests: [{ key: keys.management }],
   });
   return {
-    read: readByKey.load(target, []),
+    read: () => scenarios.readByKey.load(target, []),
     firstPage: pageAt(first.next),
     lastPage: pageAt(beforeLast.next),
-    update: {
-      ...get("/applications", target),
-      verb: "PUT",
-      requests: renames(keys),
-    },
+    update: () => scenarios.updateApplication.load(target, []),
   };
-}
-
-const renameBatch = 100;
-
-/**
- * Renames each application twice, because a repeated update changes nothing. Between the
- * two are more requests than are in flight, so that they do not conflict.
- */
-function renames({ management, private: applications }: Keys): LoadRequest[] {
-  const batches = Array.from({ length: Math.ceil(applications.length / renameBatch) }, (_, index) =>
-    applications.slice(index * renameBatch, (index + 1) * renameBatch),
-  );
-  return batches.flatMap((batch) =>
-    ["First", "Second"].flatMap((name) =>
-      batch.map(({ id }) => ({
-        key: management,
-        path: `/applications/${id}`,
-        body: applicationUpdate(name),
-      })),
-    ),
-  );
 }
 
 /** Fetches a page of one application and returns the size of the list and the next cursor. */
