@@ -13,42 +13,21 @@ import { IntrospectionService } from "../gen/latchkey/v1/introspection_service_p
 import { KeyService } from "../gen/latchkey/v1/key_service_pb.js";
 import { OverviewService } from "../gen/latchkey/v1/overview_service_pb.js";
 import { SessionService } from "../gen/latchkey/v1/session_service_pb.js";
-import {
-  type AddressOf,
-  createForwardedAddressOf,
-  type ReadAddressOf,
-} from "./auth/caller-address.js";
-import { createCursorSealerFactory } from "./auth/cursor-sealing.js";
-import { createGrantGuard } from "./auth/grants.js";
-import type { Keyring } from "./auth/keys.js";
-import type { LastUsedTracker } from "./auth/last-used.js";
-import type { ReadKey } from "./auth/read-key.js";
-import type { Settings } from "./config/settings.js";
 import { isUnauthenticated } from "./contract/methods.js";
 import type { Dependencies } from "./dependencies.js";
 import { createIdempotency } from "./idempotency/idempotency.js";
 import type { ResponseBudget } from "./lib/response-budget.js";
-import type { RateLimits } from "./limits/rate-limits.js";
 import { createPipelines } from "./middleware/pipeline.js";
-import type { UntrustedForwarding } from "./middleware/untrusted-forwarding.js";
 import { createAuthZenHandlers } from "./services/access/authzen/handlers.js";
-import { createRunBatch } from "./services/access/batch.js";
-import { createChecks } from "./services/access/check.js";
 import { createExtAuthzHandlers } from "./services/access/gateways/ext-authz.js";
 import { createForwardAuthHandlers } from "./services/access/gateways/forward-auth.js";
-import { createGatewayCheck } from "./services/access/gateways/gateway-check.js";
-import type { Routes } from "./services/access/gateways/routes.js";
 import { createAccessHandlers } from "./services/access/handlers.js";
 import { createIntrospectionHandlers } from "./services/access/introspection.js";
-import { createSubjects } from "./services/access/subjects.js";
 import { createApplicationHandlers } from "./services/applications/handlers.js";
-import { createAudit } from "./services/events/audit.js";
 import { createEventHandlers } from "./services/events/handlers.js";
 import { createKeyHandlers } from "./services/keys/handlers.js";
 import { createOverviewHandlers } from "./services/overview/handlers.js";
 import { createSessionHandlers } from "./services/sessions/handlers.js";
-import type { Clock, Store } from "./store/port/store.js";
-import type { ServiceLogger } from "./telemetry/log.js";
 import type { RequestHandler } from "./transport/http/exchange.js";
 import { createGateway } from "./transport/rest/gateway.js";
 import { type Implementation, implement } from "./transport/rpc/methods.js";
@@ -60,8 +39,6 @@ import { createWebPages } from "./transport/system/web-pages.js";
 
 interface HandlersOptions {
   readonly readiness: Readiness;
-  /** Aborts when the server stops, which ends streams. */
-  readonly stopping: AbortSignal;
   readonly responseBudget: ResponseBudget;
   /** Returns the metrics, if the service port serves them. */
   readonly scrape: (() => Promise<Buffer>) | undefined;
@@ -70,11 +47,11 @@ interface HandlersOptions {
 /** The request handlers in order of precedence. REST is last because it takes every remaining path. */
 export function createHandlers(
   dependencies: Dependencies,
-  { readiness, stopping, responseBudget, scrape }: HandlersOptions,
+  { readiness, responseBudget, scrape }: HandlersOptions,
 ): RequestHandler[] {
   const { bodyLimit, publicUrl, keyHeader, limits, requestTimeout, hasConsole } =
     dependencies.settings;
-  const all = createImplementations({ ...dependencies, stopping });
+  const all = createImplementations(dependencies);
   const unauthenticatedImplementations = all.filter(({ service }) => isUnauthenticated(service));
   const implementations = all.filter((it) => !unauthenticatedImplementations.includes(it));
   const pipelines = createPipelines({
@@ -94,7 +71,7 @@ export function createHandlers(
       pipelines,
       unauthenticatedImplementations: [
         ...unauthenticatedImplementations,
-        ...createSystemImplementations(all, readiness, stopping),
+        ...createSystemImplementations(all, readiness, dependencies.stopping),
       ],
       writeTimeoutMs: requestTimeout,
       redactKeys: dependencies.redactKeys,
@@ -114,63 +91,22 @@ function methodsOf(implementations: readonly Implementation[]): DescMethod[] {
   return implementations.flatMap(({ service }) => service.methods);
 }
 
-interface ImplementationsOptions {
-  readonly store: Store;
-  readonly keyring: Keyring;
-  readonly readKey: ReadKey;
-  readonly addressOf: AddressOf;
-  readonly readAddressOf: ReadAddressOf;
-  readonly lastUsed: LastUsedTracker;
-  readonly rateLimits: RateLimits;
-  readonly routes: Routes;
-  readonly untrustedForwarding: UntrustedForwarding;
-  readonly clock: Clock;
-  readonly settings: Settings;
-  readonly log: ServiceLogger;
-  /** Aborts when the server stops, which ends streams. */
-  readonly stopping: AbortSignal;
-}
-
 /** The services of the API. */
-function createImplementations(options: ImplementationsOptions): Implementation[] {
-  const { store, readKey, addressOf, rateLimits, settings, clock } = options;
-  const { keyHeader, grantPolicy, trustedProxies } = settings;
-  const subjects = createSubjects({ ...options, grantPolicy });
-  const checks = createChecks({ store, subjects });
-  const handlerOptions = {
-    ...options,
-    checks,
-    // Shared, as it limits the batches of a tenant.
-    runBatch: createRunBatch({ checks, rateLimits }),
-    subjects,
-    grantGuard: createGrantGuard(settings.grantPolicy),
-    audit: createAudit(addressOf),
-    createSealer: createCursorSealerFactory({
-      peppers: settings.peppers,
-      storeId: store.id,
-      clock,
-    }),
-  };
-  const gatewayOptions = {
-    check: createGatewayCheck({ ...options, checks, keyHeader }),
-    addressOf,
-    forwardedAddressOf: createForwardedAddressOf(trustedProxies),
-    keyHeader,
-  };
-  const withIdempotency = createIdempotency(store.responses, readKey);
+function createImplementations(dependencies: Dependencies): Implementation[] {
+  const withIdempotency = createIdempotency(dependencies.store.responses, dependencies.readKey);
   const serve = <S extends DescService>(service: S, handlers: ServiceImpl<S>) =>
     implement(service, withIdempotency(service, handlers));
   return [
-    serve(ApplicationService, createApplicationHandlers(handlerOptions)),
-    serve(SessionService, createSessionHandlers(handlerOptions)),
-    serve(AccessService, createAccessHandlers(handlerOptions)),
-    serve(EventService, createEventHandlers(handlerOptions)),
-    serve(GatewayService, createForwardAuthHandlers(gatewayOptions)),
-    serve(Authorization, createExtAuthzHandlers(gatewayOptions)),
-    implement(KeyService, createKeyHandlers(options)),
-    serve(AuthZenService, createAuthZenHandlers(handlerOptions)),
-    serve(IntrospectionService, createIntrospectionHandlers(handlerOptions)),
-    serve(OverviewService, createOverviewHandlers(handlerOptions)),
+    serve(ApplicationService, createApplicationHandlers(dependencies)),
+    serve(SessionService, createSessionHandlers(dependencies)),
+    serve(AccessService, createAccessHandlers(dependencies)),
+    serve(EventService, createEventHandlers(dependencies)),
+    serve(GatewayService, createForwardAuthHandlers(dependencies)),
+    serve(Authorization, createExtAuthzHandlers(dependencies)),
+    implement(KeyService, createKeyHandlers(dependencies)),
+    serve(AuthZenService, createAuthZenHandlers(dependencies)),
+    serve(IntrospectionService, createIntrospectionHandlers(dependencies)),
+    serve(OverviewService, createOverviewHandlers(dependencies)),
   ];
 }
 

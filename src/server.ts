@@ -18,7 +18,7 @@ import { createTlsReloader } from "./transport/listener/tls-reload.js";
 import { endpointLabel } from "./transport/system/endpoints.js";
 import { createReadiness } from "./transport/system/health.js";
 
-interface ServerOptions extends DependencyOptions {
+interface ServerOptions extends Omit<DependencyOptions, "stopping"> {
   /** Returns the metrics of all workers. Absent if there is only this process. */
   readonly scrape?: (() => Promise<string>) | undefined;
 }
@@ -42,14 +42,14 @@ export function createServer(options: ServerOptions): LatchkeyServer {
   const { settings, log } = options;
   const { limits, trustedProxies, tls } = settings;
   const metrics = settings.metrics && createMetrics();
-  const dependencies = createDependencies(options, metrics);
-  const { store, lastUsed, denials, routes } = dependencies;
-  const warnings = createExpiryWarnings({ events: store.events, log });
   /** Readiness fails before the listener closes, so that load balancers stop routing first. */
   const draining = new AbortController();
   const stopping = new AbortController();
   // Every stream adds a listener.
   setMaxListeners(0, draining.signal, stopping.signal);
+  const dependencies = createDependencies({ ...options, stopping: stopping.signal }, metrics);
+  const { store, lastUsed, denials, routes } = dependencies;
+  const warnings = createExpiryWarnings({ events: store.events, log });
   const readiness = createReadiness(store, draining.signal);
 
   const snapshot = async () => metrics?.snapshot() ?? [];
@@ -61,7 +61,6 @@ export function createServer(options: ServerOptions): LatchkeyServer {
     cors: createCors(settings),
     handlers: createHandlers(dependencies, {
       readiness,
-      stopping: stopping.signal,
       responseBudget,
       scrape: servesMetrics ? scrape : undefined,
     }),

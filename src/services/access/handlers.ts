@@ -9,36 +9,23 @@ import {
   type WhoAmIResponseSchema,
 } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { type Caller, callerOf, callOf, expiryOf, grantsOf } from "../../auth/caller.js";
-import type { CursorSealerFactory } from "../../auth/cursor-sealing.js";
 import { type ApplicationType, applicationTypes, permissionSetOf } from "../../contract/grants.js";
 import { mayHold, otherPermissions, ownPermissions } from "../../contract/methods.js";
+import type { Dependencies } from "../../dependencies.js";
 import type { Problem } from "../../errors.js";
 import { mapMaybePromise } from "../../lib/async.js";
 import { batchPerTick, createConcurrencyWindow, mapConcurrently } from "../../lib/concurrency.js";
 import { createPace, waitForTime } from "../../lib/event-loop.js";
-import { type RateLimits, throwIfRefused } from "../../limits/rate-limits.js";
-import type { Store } from "../../store/port/store.js";
+import { throwIfRefused } from "../../limits/rate-limits.js";
 import { toTimestamp } from "../../validation/time.js";
 import { validateMessage } from "../../validation/validate.js";
 import { createShortPages } from "../pagination.js";
 import { showGrants } from "../rules.js";
 import { createOpenStream, createResumeTokens } from "../streams.js";
-import type { RunBatch } from "./batch.js";
-import type { Checks } from "./check.js";
 import { watchCredentials } from "./watch.js";
 
 /** Concurrent checks of streams: in total, and per stream. */
 const streamWindow = { total: 512, max: 256, min: 2 };
-
-interface AccessHandlerOptions {
-  readonly store: Store;
-  readonly checks: Checks;
-  readonly runBatch: RunBatch;
-  readonly rateLimits: Pick<RateLimits, "createCheckCounter">;
-  readonly createSealer: CursorSealerFactory;
-  /** Aborts when the server stops, which ends streams. */
-  readonly stopping: AbortSignal;
-}
 
 export function createAccessHandlers({
   store,
@@ -47,7 +34,10 @@ export function createAccessHandlers({
   rateLimits,
   createSealer,
   stopping,
-}: AccessHandlerOptions): ServiceImpl<typeof AccessService> {
+}: Pick<
+  Dependencies,
+  "store" | "checks" | "runBatch" | "rateLimits" | "createSealer" | "stopping"
+>): ServiceImpl<typeof AccessService> {
   const resumeTokens = createResumeTokens(createSealer, "credentials");
   const pageOf = createShortPages<{ readonly name: string }>(createSealer, "permissions", {
     idOf: ({ name }) => name,

@@ -7,17 +7,13 @@ import type {
 } from "../../../gen/latchkey/v1/introspection_service_pb.js";
 import { type Caller, callerOf, expiryOf, grantsOf } from "../../auth/caller.js";
 import { permissionSetOf } from "../../contract/grants.js";
+import type { Dependencies } from "../../dependencies.js";
 import { mapMaybePromise } from "../../lib/async.js";
-import type { Checks } from "./check.js";
-
-interface IntrospectionOptions {
-  readonly checks: Pick<Checks, "findActive">;
-}
 
 /** Creates the token introspection of RFC 7662. A key is active if an access check could allow it something. */
 export function createIntrospectionHandlers({
   checks,
-}: IntrospectionOptions): ServiceImpl<typeof IntrospectionService> {
+}: Pick<Dependencies, "checks">): ServiceImpl<typeof IntrospectionService> {
   return {
     introspect({ token, origin, address }, context) {
       const request = create(CheckAccessRequestSchema, {

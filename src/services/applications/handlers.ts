@@ -1,20 +1,18 @@
+import type { Dependencies } from "../../dependencies.js";
 import { createKeyHandlers } from "./key-handlers.js";
 import { createReadHandlers } from "./read-handlers.js";
-import {
-  type ApplicationHandlerOptions,
-  type ApplicationHandlers,
-  createUpdateApplication,
-} from "./update-application.js";
+import type { ApplicationHandlers } from "./update-application.js";
 import { createWriteHandlers } from "./write-handlers.js";
 
-export function createApplicationHandlers(options: ApplicationHandlerOptions): ApplicationHandlers {
-  const updateOptions = {
-    ...options,
-    updateApplication: createUpdateApplication(options),
-  };
+export function createApplicationHandlers(
+  dependencies: Pick<
+    Dependencies,
+    "store" | "keyring" | "grantGuard" | "audit" | "clock" | "createSealer" | "settings"
+  >,
+): ApplicationHandlers {
   return {
-    ...createReadHandlers(options),
-    ...createWriteHandlers(updateOptions),
-    ...createKeyHandlers(updateOptions),
+    ...createReadHandlers(dependencies),
+    ...createWriteHandlers(dependencies),
+    ...createKeyHandlers(dependencies),
   };
 }

@@ -2,6 +2,7 @@ import { ApplicationKeySchema } from "../../../gen/latchkey/v1/application_servi
 import { generateKey } from "../../auth/keys.js";
 import { kindFor } from "../../contract/key-text.js";
 import { createConverter } from "../../contract/message-converter.js";
+import type { Dependencies } from "../../dependencies.js";
 import { keyNotFound, tooManyKeys } from "../../errors.js";
 import { newId } from "../../lib/uuid.js";
 import {
@@ -16,20 +17,25 @@ import { readDuration, toTimestamp } from "../../validation/time.js";
 import { createShortPages } from "../pagination.js";
 import { toApplication } from "./messages.js";
 import { findApplication } from "./read-handlers.js";
-import type { ApplicationHandlers, UpdateHandlerOptions } from "./update-application.js";
+import { type ApplicationHandlers, createUpdateApplication } from "./update-application.js";
 
 /** Handlers that create, list and delete the keys of applications. */
 export function createKeyHandlers({
   store,
   keyring,
-  updateApplication,
+  grantGuard,
+  audit,
   clock,
   createSealer,
-}: UpdateHandlerOptions): Pick<
+}: Pick<
+  Dependencies,
+  "store" | "keyring" | "grantGuard" | "audit" | "clock" | "createSealer"
+>): Pick<
   ApplicationHandlers,
   "regenerateApplicationKey" | "listApplicationKeys" | "deleteApplicationKey"
 > {
   const { applications } = store;
+  const updateApplication = createUpdateApplication({ store, grantGuard, audit });
   const pageOf = createShortPages<KeyRecord>(createSealer, "keys", {
     idOf: ({ id }) => id,
     isAfter: ({ id }, after) => id < after,

@@ -3,6 +3,7 @@ import type { HandlerContext } from "@connectrpc/connect";
 import type { ListApplicationsRequest } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { callerOf } from "../../auth/caller.js";
 import type { ApplicationType } from "../../contract/grants.js";
+import type { Dependencies } from "../../dependencies.js";
 import { applicationNotFound } from "../../errors.js";
 import { createKeyedSemaphore } from "../../lib/concurrency.js";
 import { createPace, waitForTime } from "../../lib/event-loop.js";
@@ -24,7 +25,7 @@ import {
 } from "../pagination.js";
 import { createFindExact } from "./find-exact.js";
 import { toApplication, toApplications } from "./messages.js";
-import type { ApplicationHandlerOptions, ApplicationHandlers } from "./update-application.js";
+import type { ApplicationHandlers } from "./update-application.js";
 
 /** Searches for words per tenant at a time. Each reads up to 10,000 applications. */
 const concurrentSearches = 2;
@@ -34,7 +35,7 @@ export function createReadHandlers({
   store,
   keyring,
   createSealer,
-}: Pick<ApplicationHandlerOptions, "store" | "keyring" | "createSealer">): Pick<
+}: Pick<Dependencies, "store" | "keyring" | "createSealer">): Pick<
   ApplicationHandlers,
   "listApplications" | "getApplication" | "getApplicationByKey"
 > {

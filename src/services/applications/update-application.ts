@@ -1,25 +1,12 @@
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import type { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { callerOf } from "../../auth/caller.js";
-import type { CursorSealerFactory } from "../../auth/cursor-sealing.js";
-import { assertMayAdminister, type GrantGuard } from "../../auth/grants.js";
-import type { Keyring } from "../../auth/keys.js";
-import type { Settings } from "../../config/settings.js";
+import { assertMayAdminister } from "../../auth/grants.js";
+import type { Dependencies } from "../../dependencies.js";
 import { applicationNotFound, versionMismatch } from "../../errors.js";
-import type { ApplicationStore } from "../../store/port/applications.js";
 import { RecordChanged } from "../../store/port/errors.js";
 import type { ApplicationChange, ApplicationRecord } from "../../store/port/records.js";
-import type { Clock, Store } from "../../store/port/store.js";
-import { type Audit, type AuditedChange, withDenialTarget } from "../events/audit.js";
-
-interface ChangeOptions {
-  readonly store: {
-    readonly applications: Pick<ApplicationStore, "find" | "update">;
-    readonly now: Store["now"];
-  };
-  readonly grantGuard: Pick<GrantGuard, "createChangeCheck">;
-  readonly audit: Audit;
-}
+import { type AuditedChange, withDenialTarget } from "../events/audit.js";
 
 interface UpdateTarget {
   readonly id: string;
@@ -57,7 +44,7 @@ export function createUpdateApplication({
   store,
   grantGuard,
   audit,
-}: ChangeOptions): UpdateApplication {
+}: Pick<Dependencies, "store" | "grantGuard" | "audit">): UpdateApplication {
   const { applications } = store;
 
   return async (context, subject, { change, givesKey, ...entry }) => {
@@ -124,20 +111,6 @@ export function createUpdateApplication({
     }
     return record;
   };
-}
-
-export interface ApplicationHandlerOptions {
-  readonly store: Store;
-  readonly keyring: Keyring;
-  readonly grantGuard: GrantGuard;
-  readonly audit: Audit;
-  readonly clock: Clock;
-  readonly createSealer: CursorSealerFactory;
-  readonly settings: Pick<Settings, "grantsLimit">;
-}
-
-export interface UpdateHandlerOptions extends ApplicationHandlerOptions {
-  readonly updateApplication: UpdateApplication;
 }
 
 export type ApplicationHandlers = ServiceImpl<typeof ApplicationService>;

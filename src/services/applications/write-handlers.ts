@@ -10,6 +10,7 @@ import { generateKey } from "../../auth/keys.js";
 import type { ApplicationType } from "../../contract/grants.js";
 import { kindFor } from "../../contract/key-text.js";
 import { createConverter } from "../../contract/message-converter.js";
+import type { Dependencies } from "../../dependencies.js";
 import { applicationNotFound } from "../../errors.js";
 import { newId } from "../../lib/uuid.js";
 import type { ApplicationFields, ApplicationRecord } from "../../store/port/records.js";
@@ -25,8 +26,8 @@ import {
   type ApplicationHandlers,
   type ApplicationUpdate,
   assertVersion,
+  createUpdateApplication,
   type UpdateApplication,
-  type UpdateHandlerOptions,
 } from "./update-application.js";
 import { readUpdate } from "./update-fields.js";
 
@@ -36,10 +37,9 @@ export function createWriteHandlers({
   keyring,
   grantGuard,
   audit,
-  updateApplication,
   clock,
   settings,
-}: UpdateHandlerOptions): Pick<
+}: Pick<Dependencies, "store" | "keyring" | "grantGuard" | "audit" | "clock" | "settings">): Pick<
   ApplicationHandlers,
   | "createApplication"
   | "updateApplication"
@@ -48,6 +48,7 @@ export function createWriteHandlers({
   | "deleteApplication"
 > {
   const { applications } = store;
+  const updateApplication = createUpdateApplication({ store, grantGuard, audit });
 
   /** Updates an application with its state before and after in the audit log. */
   async function change(

@@ -10,8 +10,9 @@ import {
   type WatchEventsResponseSchema,
 } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { callerOf, callOf } from "../../auth/caller.js";
-import type { CursorSealer, CursorSealerFactory } from "../../auth/cursor-sealing.js";
+import type { CursorSealer } from "../../auth/cursor-sealing.js";
 import { createConverter } from "../../contract/message-converter.js";
+import type { Dependencies } from "../../dependencies.js";
 import { eventNotFound, Problem } from "../../errors.js";
 import { waitForTime } from "../../lib/event-loop.js";
 import { formatAddress } from "../../lib/networks.js";
@@ -23,7 +24,6 @@ import {
   matchesEventFilter,
   type Principal,
 } from "../../store/port/events.js";
-import type { Store } from "../../store/port/store.js";
 import { readAddress } from "../../validation/address.js";
 import { fromTimestamp, toTimestamp } from "../../validation/time.js";
 import {
@@ -37,18 +37,11 @@ import {
 import { toAccessRules } from "../rules.js";
 import { createOpenStream, createResumeTokens, heartbeatOf } from "../streams.js";
 
-interface EventHandlerOptions {
-  readonly store: Store;
-  readonly createSealer: CursorSealerFactory;
-  /** Aborts when the server stops, which ends streams. */
-  readonly stopping: AbortSignal;
-}
-
 export function createEventHandlers({
   store,
   createSealer,
   stopping,
-}: EventHandlerOptions): ServiceImpl<typeof EventService> {
+}: Pick<Dependencies, "store" | "createSealer" | "stopping">): ServiceImpl<typeof EventService> {
   const { events } = store;
   const cursors = sealCursors(createSealer, "events");
   const resumeTokens = createResumeTokens(createSealer, "events");

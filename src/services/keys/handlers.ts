@@ -1,38 +1,27 @@
 import type { ServiceImpl } from "@connectrpc/connect";
-import type { Logger } from "pino";
 import type { KeyService } from "../../../gen/latchkey/v1/key_service_pb.js";
 import { type Call, unauthenticatedCallOf } from "../../auth/caller.js";
-import type { AddressOf } from "../../auth/caller-address.js";
-import type { Keyring } from "../../auth/keys.js";
-import type { Settings } from "../../config/settings.js";
+import type { Dependencies } from "../../dependencies.js";
 import { invalidSignature, Problem } from "../../errors.js";
 import { createSemaphore } from "../../lib/concurrency.js";
-import { type RateLimits, throwIfRefused } from "../../limits/rate-limits.js";
-import type { Clock, Store } from "../../store/port/store.js";
+import { throwIfRefused } from "../../limits/rate-limits.js";
 import { createFeedback, isSignedBy, readLeakedTokens } from "./leak-report.js";
 import { createRevoke } from "./revoke.js";
 import { loadSigningKeys } from "./signing-keys.js";
-
-interface KeyHandlerOptions {
-  readonly store: Store;
-  readonly keyring: Keyring;
-  readonly addressOf: AddressOf;
-  readonly rateLimits: Pick<RateLimits, "countFailure">;
-  readonly clock: Clock;
-  readonly settings: Settings;
-  readonly log: Logger;
-  /** Aborts when the server stops. */
-  readonly stopping: AbortSignal;
-}
 
 /** Keys of one report that are revoked at the same time. */
 const concurrency = 8;
 
 /** Handlers that revoke leaked keys. Their callers are not authenticated. */
-export function createKeyHandlers(options: KeyHandlerOptions): ServiceImpl<typeof KeyService> {
-  const { rateLimits, settings, log, stopping } = options;
+export function createKeyHandlers(
+  dependencies: Pick<
+    Dependencies,
+    "store" | "keyring" | "addressOf" | "rateLimits" | "clock" | "settings" | "log" | "stopping"
+  >,
+): ServiceImpl<typeof KeyService> {
+  const { rateLimits, settings, log, stopping } = dependencies;
   const { secretScanning } = settings;
-  const revoke = createRevoke(options);
+  const revoke = createRevoke(dependencies);
   const signingKeys =
     secretScanning && loadSigningKeys({ settings: secretScanning, log, signal: stopping });
 

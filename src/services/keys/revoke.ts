@@ -1,30 +1,27 @@
 import { KeyService } from "../../../gen/latchkey/v1/key_service_pb.js";
 import { createFindOwner } from "../../auth/authenticate.js";
 import type { Call } from "../../auth/caller.js";
-import type { AddressOf } from "../../auth/caller-address.js";
-import type { Keyring } from "../../auth/keys.js";
 import { methodName } from "../../contract/methods.js";
+import type { Dependencies } from "../../dependencies.js";
 import { keyNotFound, Problem } from "../../errors.js";
 import type { KeyRecord } from "../../store/port/records.js";
-import type { Clock, Store } from "../../store/port/store.js";
+import type { Clock } from "../../store/port/store.js";
 import { withoutKey } from "../applications/key-handlers.js";
 import { actorOf, stateOf } from "../events/audit.js";
 
 /** Revokes a key that a call contains. Returns whether it was valid. */
 export type Revoke = (key: string, call: Call) => Promise<boolean>;
 
-interface RevokeOptions {
-  readonly store: Store;
-  readonly keyring: Keyring;
-  readonly addressOf: AddressOf;
-  readonly clock: Clock;
-}
-
 /**
  * Deletes a session, or removes a key from its application, which may be disabled. Public keys can be read by anyone,
  * so they stay valid, and the audit log records the report.
  */
-export function createRevoke({ store, keyring, addressOf, clock }: RevokeOptions): Revoke {
+export function createRevoke({
+  store,
+  keyring,
+  addressOf,
+  clock,
+}: Pick<Dependencies, "store" | "keyring" | "addressOf" | "clock">): Revoke {
   const { applications, sessions, events } = store;
   const findOwner = createFindOwner(store, keyring);
   const reportOnce = createReportOnce(clock);

@@ -2,27 +2,19 @@ import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import type { OverviewService } from "../../../gen/latchkey/v1/overview_service_pb.js";
 import { type Caller, callerHolds, callerOf } from "../../auth/caller.js";
 import { expiringDays, unusedDays } from "../../contract/defaults.js";
+import type { Dependencies } from "../../dependencies.js";
 import { yieldToEventLoop } from "../../lib/event-loop.js";
 import { day } from "../../lib/time-units.js";
 import type { ApplicationFilter, ListOrder } from "../../store/port/applications.js";
-import type { Store } from "../../store/port/store.js";
 import { maxCounted } from "../pagination.js";
 
 const expiringWithin = expiringDays * day;
 const unusedFor = unusedDays * day;
 
-interface OverviewHandlerOptions {
-  readonly store: Store;
-  readonly untrustedForwarding: {
-    /** Whether a proxy that is not trusted recently forwarded a call. */
-    isRecent(): boolean;
-  };
-}
-
 export function createOverviewHandlers({
   store,
   untrustedForwarding,
-}: OverviewHandlerOptions): ServiceImpl<typeof OverviewService> {
+}: Pick<Dependencies, "store" | "untrustedForwarding">): ServiceImpl<typeof OverviewService> {
   /** Counts applications by a filter that the index of the order covers. */
   async function countApplications(
     context: HandlerContext,

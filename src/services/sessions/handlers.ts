@@ -6,13 +6,12 @@ import {
   type SessionService,
 } from "../../../gen/latchkey/v1/session_service_pb.js";
 import { callerOf, callOf, expiryOf } from "../../auth/caller.js";
-import type { ReadAddressOf } from "../../auth/caller-address.js";
-import type { CursorSealerFactory } from "../../auth/cursor-sealing.js";
-import { assertMayAdminister, assertSessionMayHold, type GrantGuard } from "../../auth/grants.js";
-import { generateKey, type Keyring } from "../../auth/keys.js";
-import type { GrantPolicy, Settings } from "../../config/settings.js";
+import { assertMayAdminister, assertSessionMayHold } from "../../auth/grants.js";
+import { generateKey } from "../../auth/keys.js";
+import type { GrantPolicy } from "../../config/settings.js";
 import { parseKey } from "../../contract/key-format.js";
 import { createConverter } from "../../contract/message-converter.js";
+import type { Dependencies } from "../../dependencies.js";
 import {
   nonceNotFound,
   nonceUsed,
@@ -23,7 +22,7 @@ import {
 import { waitForTime } from "../../lib/event-loop.js";
 import { withTimeout } from "../../lib/timeout.js";
 import { newId } from "../../lib/uuid.js";
-import { type RateLimits, throwIfRefused } from "../../limits/rate-limits.js";
+import { throwIfRefused } from "../../limits/rate-limits.js";
 import { SessionQuotaReached } from "../../store/port/errors.js";
 import type {
   ApplicationRecord,
@@ -31,13 +30,12 @@ import type {
   SessionWithApplication,
 } from "../../store/port/records.js";
 import type { SessionFilter } from "../../store/port/sessions.js";
-import type { Clock, Store } from "../../store/port/store.js";
 import { findOversizedGrants } from "../../validation/grants-size.js";
 import { readExpiry, toTimestamp } from "../../validation/time.js";
 import { throwViolations } from "../../validation/validate.js";
 import { createUpdateApplication } from "../applications/update-application.js";
 import { writeContextOf } from "../change-context.js";
-import { type Audit, stateOf, withDenialTarget } from "../events/audit.js";
+import { stateOf, withDenialTarget } from "../events/audit.js";
 import {
   createCursors,
   cursorScopeOf,
@@ -49,22 +47,24 @@ import {
 import { readGrants, showGrants } from "../rules.js";
 import { createOpeningLimits } from "./opening-limits.js";
 
-interface SessionHandlerOptions {
-  readonly store: Store;
-  readonly keyring: Keyring;
-  readonly grantGuard: GrantGuard;
-  readonly audit: Audit;
-  readonly rateLimits: Pick<RateLimits, "countRefusedSession" | "countOpenedSession">;
-  readonly readAddressOf: ReadAddressOf;
-  readonly clock: Clock;
-  readonly createSealer: CursorSealerFactory;
-  readonly settings: Settings;
-}
+type SetupDependencies = Pick<
+  Dependencies,
+  | "store"
+  | "keyring"
+  | "grantGuard"
+  | "audit"
+  | "rateLimits"
+  | "clock"
+  | "settings"
+  | "readAddressOf"
+>;
 
 type SessionHandlers = ServiceImpl<typeof SessionService>;
 
-export function createSessionHandlers(options: SessionHandlerOptions): SessionHandlers {
-  return { ...createSessionSetupHandlers(options), ...createManageHandlers(options) };
+export function createSessionHandlers(
+  dependencies: SetupDependencies & Pick<Dependencies, "createSealer">,
+): SessionHandlers {
+  return { ...createSessionSetupHandlers(dependencies), ...createManageHandlers(dependencies) };
 }
 
 /** Handlers that create and authorize sessions. */
@@ -77,7 +77,7 @@ function createSessionSetupHandlers({
   clock,
   settings,
   readAddressOf,
-}: SessionHandlerOptions): Pick<SessionHandlers, "createSession" | "authorizeSession"> {
+}: SetupDependencies): Pick<SessionHandlers, "createSession" | "authorizeSession"> {
   const limitsOf = createOpeningLimits({ settings, storeId: store.id, readAddressOf });
 
   /** Converts the refusal of a quota. */
@@ -181,7 +181,7 @@ function createManageHandlers({
   audit,
   createSealer,
   settings,
-}: SessionHandlerOptions): Pick<
+}: Pick<Dependencies, "store" | "grantGuard" | "audit" | "createSealer" | "settings">): Pick<
   SessionHandlers,
   "listSessions" | "getSession" | "deleteSession" | "revokeAllSessions"
 > {

@@ -6,31 +6,24 @@ import {
   EvaluateRequestSchema,
 } from "../../../../gen/latchkey/v1/authzen_service_pb.js";
 import { type Caller, callerOf, callOf } from "../../../auth/caller.js";
-import type { CursorSealerFactory } from "../../../auth/cursor-sealing.js";
+import type { Dependencies } from "../../../dependencies.js";
 import { Problem } from "../../../errors.js";
 import { mapMaybePromise } from "../../../lib/async.js";
-import type { Store } from "../../../store/port/store.js";
 import { assertValidMessage, validateMessage } from "../../../validation/validate.js";
-import type { RunBatch } from "../batch.js";
-import type { CheckResult, Checks } from "../check.js";
-import type { Subjects } from "../subjects.js";
+import type { CheckResult } from "../check.js";
 import { completeCheck, toCheck, toDecision, withDefaults } from "./mapping.js";
 import { createActionSearch, createSubjectSearch } from "./search.js";
 
-interface AuthZenHandlerOptions {
-  readonly store: Store;
-  readonly checks: Checks;
-  readonly subjects: Subjects;
-  readonly runBatch: RunBatch;
-  readonly createSealer: CursorSealerFactory;
-}
-
 /** Creates the AuthZEN API, which maps its requests to access checks. */
-export function createAuthZenHandlers(
-  options: AuthZenHandlerOptions,
-): ServiceImpl<typeof AuthZenService> {
-  const { store, checks, subjects, runBatch, createSealer } = options;
-
+export function createAuthZenHandlers({
+  store,
+  checks,
+  subjects,
+  runBatch,
+  createSealer,
+}: Pick<Dependencies, "store" | "checks" | "subjects" | "runBatch" | "createSealer">): ServiceImpl<
+  typeof AuthZenService
+> {
   function evaluate(caller: Caller, request: EvaluateRequest) {
     const check = toCheck(request);
     const problem = validateMessage(CheckAccessRequestSchema, check);

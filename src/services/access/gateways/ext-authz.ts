@@ -8,27 +8,20 @@ import type {
 } from "../../../../gen/envoy/service/auth/v3/external_auth_pb.js";
 import { ForwardAuthResponseSchema } from "../../../../gen/latchkey/v1/gateway_service_pb.js";
 import { callOf } from "../../../auth/caller.js";
-import type { AddressOf } from "../../../auth/caller-address.js";
 import { readPresentedKey } from "../../../contract/presented-key.js";
 import { problemMediaType, quote } from "../../../contract/problems.js";
 import { textHeaderFieldsOf } from "../../../contract/text-headers.js";
+import type { Dependencies } from "../../../dependencies.js";
 import { denyClient, type Problem, permissionDenied, problemBody } from "../../../errors.js";
 import { mapMaybePromise } from "../../../lib/async.js";
 import {
   type Allowed,
   type ClientRequest,
   type Denied,
-  type GatewayCheck,
   refuseInvalid,
   toIdentity,
 } from "./gateway-check.js";
 import type { Requirement } from "./route-matcher.js";
-
-interface ExtAuthzOptions {
-  readonly check: GatewayCheck;
-  readonly addressOf: AddressOf;
-  readonly keyHeader: string;
-}
 
 type Response = MessageInitShape<typeof CheckResponseSchema>;
 type HttpHeaders = Readonly<Record<string, string>>;
@@ -38,11 +31,13 @@ const extensions = ["latchkey-permission", "latchkey-container", "latchkey-token
 
 /** Decides for Envoy. */
 export function createExtAuthzHandlers({
-  check,
+  gatewayCheck,
   addressOf,
-  keyHeader,
-}: ExtAuthzOptions): ServiceImpl<typeof Authorization> {
-  const places = { keyHeader: keyHeader.toLowerCase(), bearer: true };
+  settings,
+}: Pick<Dependencies, "gatewayCheck" | "addressOf" | "settings">): ServiceImpl<
+  typeof Authorization
+> {
+  const places = { keyHeader: settings.keyHeader.toLowerCase(), bearer: true };
 
   function toClientRequest(
     attributes: AttributeContext | undefined,
@@ -71,7 +66,7 @@ export function createExtAuthzHandlers({
       if (problem) {
         return denied({ denial: problem }, call.requestId);
       }
-      return mapMaybePromise(check(caller, request), (outcome) =>
+      return mapMaybePromise(gatewayCheck(caller, request), (outcome) =>
         "denial" in outcome
           ? denied(outcome, call.requestId)
           : allowed(outcome, removable(headers, request.key, places.keyHeader)),

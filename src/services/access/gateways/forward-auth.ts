@@ -4,26 +4,22 @@ import type {
   GatewayService,
 } from "../../../../gen/latchkey/v1/gateway_service_pb.js";
 import { type Call, callOf } from "../../../auth/caller.js";
-import type { ForwardedAddressOf } from "../../../auth/caller-address.js";
 import { readPresentedKey } from "../../../contract/presented-key.js";
+import type { Dependencies } from "../../../dependencies.js";
 import { denyClient, invalidRequest, type Problem } from "../../../errors.js";
 import { mapMaybePromise } from "../../../lib/async.js";
-import { type ClientRequest, type GatewayCheck, toIdentity } from "./gateway-check.js";
+import { type ClientRequest, toIdentity } from "./gateway-check.js";
 import type { RoutedRequest } from "./route-matcher.js";
-
-interface ForwardAuthOptions {
-  readonly check: GatewayCheck;
-  readonly forwardedAddressOf: ForwardedAddressOf;
-  readonly keyHeader: string;
-}
 
 /** Decides for gateways that send the headers of a client's request to an HTTP endpoint. */
 export function createForwardAuthHandlers({
-  check,
+  gatewayCheck,
   forwardedAddressOf,
-  keyHeader,
-}: ForwardAuthOptions): ServiceImpl<typeof GatewayService> {
-  const places = { keyHeader: keyHeader.toLowerCase(), bearer: true };
+  settings,
+}: Pick<Dependencies, "gatewayCheck" | "forwardedAddressOf" | "settings">): ServiceImpl<
+  typeof GatewayService
+> {
+  const places = { keyHeader: settings.keyHeader.toLowerCase(), bearer: true };
 
   function toClientRequest(
     { permission, container, tokenId }: ForwardAuthRequest,
@@ -46,7 +42,7 @@ export function createForwardAuthHandlers({
       const { caller, call } = callOf(context);
       const status = request.denyStatus === undefined ? undefined : Number(request.denyStatus);
       const client = toClientRequest(request, call);
-      return mapMaybePromise(check(caller, client), (outcome) => {
+      return mapMaybePromise(gatewayCheck(caller, client), (outcome) => {
         if ("denial" in outcome) {
           throw denyClient(outcome.denial, status);
         }
