@@ -34,7 +34,7 @@ class LatchkeyCommand extends Command {
     }
     const [, flag, value] = /^error: unknown option '(--[^=']+)(=.*)?'/s.exec(message) ?? [];
     if (flag === undefined || (value === undefined && this.commands.length === 0)) {
-      return super.error(this.#describeArgument(message), options);
+      return super.error(this.describeArgument(message), options);
     }
     const own = ["--help", ...longOptions(this)];
     reportUnknown(this, flag, [...own, ...this.commands.flatMap(longOptions)]);
@@ -48,7 +48,7 @@ class LatchkeyCommand extends Command {
   }
 
   /** Commander describes errors of options well, but not those of arguments. */
-  #describeArgument(message: string): string {
+  private describeArgument(message: string): string {
     const [, missing] = /^error: missing required argument '(.*)'$/.exec(message) ?? [];
     const { argChoices } =
       this.registeredArguments.find((argument) => argument.name() === missing) ?? {};

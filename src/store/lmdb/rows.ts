@@ -229,6 +229,7 @@ function assertHashSize(hash: Uint8Array): void {
 
 /** The fields that applications and sessions have in the header, and those of the message. */
 abstract class StoredRecord<Fields extends object> {
+  // Not `private`: a comparison of records must not see what is cached, or follow a key back to its application.
   #tenantId?: string;
   #permissions?: readonly string[];
   #fields: Fields | undefined;

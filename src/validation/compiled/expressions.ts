@@ -36,102 +36,99 @@ export function readExpression(expression: string, subject: Subject): Test {
 }
 
 class ExpressionReader {
-  #rest: string;
-  readonly #subject: Subject;
-
-  constructor(expression: string, subject: Subject) {
-    this.#rest = expression;
-    this.#subject = subject;
-  }
+  constructor(
+    private rest: string,
+    private readonly subject: Subject,
+  ) {}
 
   read(): Test {
-    const test = this.#or(false);
-    if (this.#rest.trim() !== "") {
+    const test = this.or(false);
+    if (this.rest.trim() !== "") {
       throw new UnsupportedRule();
     }
     return test;
   }
 
-  #or(isNegated: boolean): Test {
-    let test = this.#and(isNegated);
-    while (this.#take(/\|\|/)) {
-      const [left, right] = [test, this.#and(isNegated)];
+  private or(isNegated: boolean): Test {
+    let test = this.and(isNegated);
+    while (this.take(/\|\|/)) {
+      const [left, right] = [test, this.and(isNegated)];
       test = (value) => left(value) || right(value);
     }
     return test;
   }
 
-  #and(isNegated: boolean): Test {
-    let test = this.#not(isNegated);
-    while (this.#take(/&&/)) {
-      const [left, right] = [test, this.#not(isNegated)];
+  private and(isNegated: boolean): Test {
+    let test = this.not(isNegated);
+    while (this.take(/&&/)) {
+      const [left, right] = [test, this.not(isNegated)];
       test = (value) => left(value) && right(value);
     }
     return test;
   }
 
-  #not(isNegated: boolean): Test {
-    if (this.#take(/!/)) {
-      const test = this.#not(!isNegated);
+  private not(isNegated: boolean): Test {
+    if (this.take(/!/)) {
+      const test = this.not(!isNegated);
       return (value) => !test(value);
     }
-    if (this.#take(/\(/)) {
-      const test = this.#or(isNegated);
-      if (!this.#take(/\)/)) {
+    if (this.take(/\(/)) {
+      const test = this.or(isNegated);
+      if (!this.take(/\)/)) {
         throw new UnsupportedRule();
       }
       return test;
     }
-    return this.#atom(isNegated);
+    return this.atom(isNegated);
   }
 
-  #atom(isNegated: boolean): Test {
-    if (this.#take(/rule\b/)) {
+  private atom(isNegated: boolean): Test {
+    if (this.take(/rule\b/)) {
       return () => true;
     }
-    if (this.#take(/\[/)) {
-      return this.#existsOne();
+    if (this.take(/\[/)) {
+      return this.existsOne();
     }
-    const has = this.#take(/has\(this\.(\w+)\)/);
+    const has = this.take(/has\(this\.(\w+)\)/);
     if (has) {
-      return isSet(this.#field(has[1]));
+      return isSet(this.field(has[1]));
     }
-    const size = this.#take(/this\.(\w+)\.size\(\) (>|==) (\d+)/);
+    const size = this.take(/this\.(\w+)\.size\(\) (>|==) (\d+)/);
     if (size) {
-      return hasSize(this.#field(size[1]), size[2] === ">", Number(size[3]));
+      return hasSize(this.field(size[1]), size[2] === ">", Number(size[3]));
     }
-    const matches = this.#take(/this(?:\.(\w+))?\.matches\((?:r'([^']*)'|'([^'\\]*)')\)/);
+    const matches = this.take(/this(?:\.(\w+))?\.matches\((?:r'([^']*)'|'([^'\\]*)')\)/);
     if (matches) {
       const regExp = regExpOf(matches[2] ?? matches[3] ?? "");
-      return this.#ofString(matches[1], (value) => regExp.test(value as string));
+      return this.ofString(matches[1], (value) => regExp.test(value as string));
     }
-    const differs = this.#take(/this\.(\w+) != '([^'\\]*)'/);
+    const differs = this.take(/this\.(\w+) != '([^'\\]*)'/);
     if (differs) {
-      return this.#ofString(differs[1], (value) => value !== differs[2]);
+      return this.ofString(differs[1], (value) => value !== differs[2]);
     }
-    const values = this.#take(/this in \[((?:'[^'\\]*'(?:, )?)+)\]/);
+    const values = this.take(/this in \[((?:'[^'\\]*'(?:, )?)+)\]/);
     if (values) {
       const listed = new Set(values[1]?.slice(1, -1).split("', '"));
-      return this.#ofString(undefined, (value) => listed.has(value as string));
+      return this.ofString(undefined, (value) => listed.has(value as string));
     }
-    const names = this.#take(/'([^'\\]*)' in this\.(\w+)\.paths/);
+    const names = this.take(/'([^'\\]*)' in this\.(\w+)\.paths/);
     if (names) {
-      return namesPath(this.#field(names[2]), names[1] ?? "");
+      return namesPath(this.field(names[2]), names[1] ?? "");
     }
-    const lasts = this.#take(/this (==|>=) duration\('(\d+)s'\)/);
-    if (lasts && this.#isDuration() && !isNegated) {
+    const lasts = this.take(/this (==|>=) duration\('(\d+)s'\)/);
+    if (lasts && this.isDuration() && !isNegated) {
       return hasLength(lasts[1] === "==", BigInt(lasts[2] ?? 0));
     }
     throw new UnsupportedRule();
   }
 
   /** Whether exactly one condition holds. Negated, because the others must certainly not hold. */
-  #existsOne(): Test {
-    const conditions = [this.#or(true)];
-    while (this.#take(/,/)) {
-      conditions.push(this.#or(true));
+  private existsOne(): Test {
+    const conditions = [this.or(true)];
+    while (this.take(/,/)) {
+      conditions.push(this.or(true));
     }
-    if (!this.#take(/\]\.exists_one\(it, it\)/)) {
+    if (!this.take(/\]\.exists_one\(it, it\)/)) {
       throw new UnsupportedRule();
     }
     return (value) => {
@@ -144,32 +141,32 @@ class ExpressionReader {
   }
 
   /** A test of the string value itself, or of one of its fields. */
-  #ofString(name: string | undefined, test: Test): Test {
-    if (name === undefined && this.#subject === "string") {
+  private ofString(name: string | undefined, test: Test): Test {
+    if (name === undefined && this.subject === "string") {
       return test;
     }
-    const { scalar, presence, localName } = this.#field(name);
+    const { scalar, presence, localName } = this.field(name);
     if (scalar !== ScalarType.STRING || presence !== FeatureSet_FieldPresence.IMPLICIT) {
       throw new UnsupportedRule();
     }
     return (value) => test((value as Record<string, unknown>)[localName]);
   }
 
-  #isDuration(): boolean {
-    return this.#subject !== "string" && this.#subject.typeName === DurationSchema.typeName;
+  private isDuration(): boolean {
+    return this.subject !== "string" && this.subject.typeName === DurationSchema.typeName;
   }
 
   /** Consumes the next part of the expression if it matches. */
-  #take(part: RegExp): RegExpExecArray | null {
-    const found = new RegExp(`^\\s*${part.source}`).exec(this.#rest);
+  private take(part: RegExp): RegExpExecArray | null {
+    const found = new RegExp(`^\\s*${part.source}`).exec(this.rest);
     if (found) {
-      this.#rest = this.#rest.slice(found[0].length);
+      this.rest = this.rest.slice(found[0].length);
     }
     return found;
   }
 
-  #field(name: string | undefined): DescField {
-    const fields = this.#subject === "string" ? [] : this.#subject.fields;
+  private field(name: string | undefined): DescField {
+    const fields = this.subject === "string" ? [] : this.subject.fields;
     const field = fields.find((field) => field.name === name);
     if (!field) {
       throw new UnsupportedRule();
