@@ -29,7 +29,7 @@ import { createKeyHandlers } from "./services/keys/handlers.js";
 import { createOverviewHandlers } from "./services/overview/handlers.js";
 import { createSessionHandlers } from "./services/sessions/handlers.js";
 import type { RequestHandler } from "./transport/http/exchange.js";
-import { createGateway } from "./transport/rest/gateway.js";
+import { createRestHandler } from "./transport/rest/handler.js";
 import { type Implementation, implement } from "./transport/rpc/methods.js";
 import { createRpcHandlers } from "./transport/rpc/rpc.js";
 import { createSystemEndpoints } from "./transport/system/endpoints.js";
@@ -78,7 +78,7 @@ export function createHandlers(
     }),
     createSystemEndpoints({ readiness, keyHeader, hasConsole, publicUrl, scrape }),
     createWebPages({ keyHeader, hasConsole }),
-    createGateway({
+    createRestHandler({
       ...shared,
       unauthenticatedImplementations,
       pipelines,

@@ -19,7 +19,7 @@ import { createLogger } from "../../src/telemetry/log.js";
 import { createDispatcher } from "../../src/transport/dispatcher.js";
 import { createCors } from "../../src/transport/http/cors.js";
 import { createListener } from "../../src/transport/listener/listener.js";
-import { createGateway } from "../../src/transport/rest/gateway.js";
+import { createRestHandler } from "../../src/transport/rest/handler.js";
 import type { Implementation } from "../../src/transport/rpc/methods.js";
 import { createRpcHandlers } from "../../src/transport/rpc/rpc.js";
 import { createHandlers } from "./handlers.js";
@@ -93,7 +93,7 @@ function listen({ implementation, bodyLimit, tls }: ListenOptions): Promise<Addr
     writeTimeoutMs: requestTimeout,
     redactKeys,
   });
-  const gateway = createGateway({
+  const restHandler = createRestHandler({
     implementations: [],
     unauthenticatedImplementations: [],
     pipelines: { authenticated: pipeline, unauthenticated: pipeline },
@@ -103,7 +103,7 @@ function listen({ implementation, bodyLimit, tls }: ListenOptions): Promise<Addr
   });
   const dispatcher = createDispatcher({
     cors: createCors({ corsOrigins: [], keyHeader: "X-API-Key", bearerKeys: false }),
-    handlers: [...rpcHandlers, gateway],
+    handlers: [...rpcHandlers, restHandler],
     log,
     isSecure: tls !== undefined,
     importedKeys: false,

@@ -25,7 +25,7 @@ import { createDecoder } from "./decode.js";
 import { addLastUseToRestJson, createEncoder, createHeaderWriter } from "./encode.js";
 import { createRouter, splitPath } from "./router.js";
 
-interface GatewayOptions {
+interface RestHandlerOptions {
   readonly implementations: readonly Implementation[];
   /** Services that need no key. */
   readonly unauthenticatedImplementations: readonly Implementation[];
@@ -53,11 +53,11 @@ const emptyBody = Buffer.alloc(0);
 const noFields: PathFields = {};
 
 /**
- * Creates the REST gateway, which serves methods at the paths in their
+ * Creates the REST handler, which serves methods at the paths in their
  * `google.api.http` options. A request runs through the same pipeline and
  * handler as over gRPC. It handles every request; other paths are not found.
  */
-export function createGateway(options: GatewayOptions): RequestHandler {
+export function createRestHandler(options: RestHandlerOptions): RequestHandler {
   const router = createRouter<Route>();
   const encoderOf: EncoderOf = memoize((schema) =>
     cacheEncoded(schema, createEncoder(schema), addLastUseToRestJson),
@@ -98,7 +98,7 @@ export function createGateway(options: GatewayOptions): RequestHandler {
 }
 
 function createRoute(
-  options: GatewayOptions,
+  options: RestHandlerOptions,
   implementation: Implementation,
   binding: Binding,
   encoderOf: EncoderOf,
@@ -205,7 +205,7 @@ function encoderFor({ method: { output }, format }: Binding, encoderOf: EncoderO
     : createEncoder(output, { omitsAbsent: true });
 }
 
-type ReceiveLimits = Pick<GatewayOptions, "bodyLimit" | "jsonDepth" | "listItems">;
+type ReceiveLimits = Pick<RestHandlerOptions, "bodyLimit" | "jsonDepth" | "listItems">;
 
 function createReceive(binding: Binding, limits: ReceiveLimits): Receive {
   if (isRawBody(binding.method.input)) {
