@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
+import type { Peer } from "../call.js";
 import {
   type Address,
   formatAddress,
@@ -7,7 +8,6 @@ import {
   parseAddress,
   parsePeerAddress,
 } from "../lib/networks.js";
-import type { Peer } from "./caller.js";
 
 /** Returns the client address of a call, or the empty string if it is unknown. */
 export type AddressOf = (peer: Peer) => string;

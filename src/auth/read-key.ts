@@ -1,10 +1,10 @@
 import type { DescMethod } from "@bufbuild/protobuf";
+import type { Call } from "../call.js";
 import type { Settings } from "../config/settings.js";
 import { accessOf } from "../contract/methods.js";
 import { differentKeys, type KeyPlaces, readPresentedKey } from "../contract/presented-key.js";
 import { invalidRequest } from "../errors.js";
 import { memoize } from "../lib/cache.js";
-import type { Call } from "./caller.js";
 
 /** Returns the caller's key in the headers of a call, or the empty string. Throws if they carry two different keys. */
 export type ReadKey = (call: Pick<Call, "method" | "header" | "isRepeated">) => string;

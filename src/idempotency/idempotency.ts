@@ -10,8 +10,9 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import { createContextKey, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
-import { type Caller, callOf, contextValuesOf } from "../auth/caller.js";
+import type { Caller } from "../auth/caller.js";
 import type { ReadKey } from "../auth/read-key.js";
+import { callOf, contextValuesOf } from "../call.js";
 import {
   idempotencyKeyHeader,
   idempotencyKeyPattern,

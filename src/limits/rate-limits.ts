@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
-import type { Call, Caller, DescribedLimit, Peer } from "../auth/caller.js";
+import type { Caller } from "../auth/caller.js";
 import type { ReadAddressOf } from "../auth/caller-address.js";
+import type { Call, DescribedLimit, Peer } from "../call.js";
 import { isDefaultRate, type RateLimitSettings } from "../config/limits.js";
 import { invalidRequest, type Problem, rateLimited } from "../errors.js";
 import { type MaybePromise, mapMaybePromise } from "../lib/async.js";

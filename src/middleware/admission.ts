@@ -1,5 +1,6 @@
-import type { AuthorizedCall, Call, Caller } from "../auth/caller.js";
+import type { Caller } from "../auth/caller.js";
 import type { LastUsedTracker } from "../auth/last-used.js";
+import type { AuthorizedCall, Call } from "../call.js";
 import { type MaybePromise, mapMaybePromise } from "../lib/async.js";
 import { currentTick } from "../lib/event-loop.js";
 import { type RateLimits, throwIfRefused } from "../limits/rate-limits.js";

@@ -1,7 +1,8 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Authenticate, FindClaimedOwner, IdentifyCertificate } from "../auth/authenticate.js";
-import type { Call, Caller } from "../auth/caller.js";
+import type { Caller } from "../auth/caller.js";
 import type { ReadKey } from "../auth/read-key.js";
+import type { Call } from "../call.js";
 import { parseKey } from "../contract/key-format.js";
 import { accessOf } from "../contract/methods.js";
 import { type Problem, unauthenticated } from "../errors.js";

@@ -1,5 +1,5 @@
 import { type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf";
-import type { Call } from "../auth/caller.js";
+import type { Call } from "../call.js";
 import { entityTagPattern } from "../contract/headers.js";
 import { headerOf } from "../contract/methods.js";
 import { invalidRequest, type Problem } from "../errors.js";

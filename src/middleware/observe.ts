@@ -1,6 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
-import type { Call, Caller, ProtocolName } from "../auth/caller.js";
+import type { Caller } from "../auth/caller.js";
+import type { Call, ProtocolName } from "../call.js";
 import { methodName } from "../contract/methods.js";
 import { type Problem, toProblem } from "../errors.js";
 import { type MaybePromise, onIteratorEnd } from "../lib/async.js";

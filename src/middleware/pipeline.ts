@@ -5,16 +5,16 @@ import {
   createFindClaimedOwner,
   createIdentifyCertificate,
 } from "../auth/authenticate.js";
+import type { AddressOf, ReadAddressOf } from "../auth/caller-address.js";
+import type { Keyring } from "../auth/keys.js";
+import type { LastUsedTracker } from "../auth/last-used.js";
+import type { ReadKey } from "../auth/read-key.js";
 import {
   type AuthorizedCall,
   type Call,
   contextValuesOf,
   unauthenticatedContextValuesOf,
-} from "../auth/caller.js";
-import type { AddressOf, ReadAddressOf } from "../auth/caller-address.js";
-import type { Keyring } from "../auth/keys.js";
-import type { LastUsedTracker } from "../auth/last-used.js";
-import type { ReadKey } from "../auth/read-key.js";
+} from "../call.js";
 import type { Settings } from "../config/settings.js";
 import { type MaybePromise, mapMaybePromise } from "../lib/async.js";
 import type { ResponseBudget } from "../lib/response-budget.js";

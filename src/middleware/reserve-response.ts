@@ -1,5 +1,5 @@
 import type { DescMessage, DescMethod, Message } from "@bufbuild/protobuf";
-import type { AuthorizedCall } from "../auth/caller.js";
+import type { AuthorizedCall } from "../call.js";
 import { overloaded } from "../errors.js";
 import type { MaybePromise } from "../lib/async.js";
 import { memoize } from "../lib/cache.js";

@@ -1,7 +1,8 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Access } from "../../gen/latchkey/v1/options_pb.js";
-import type { Call, Caller } from "../auth/caller.js";
+import type { Caller } from "../auth/caller.js";
 import type { AddressOf } from "../auth/caller-address.js";
+import type { Call } from "../call.js";
 import { createRestrictionCheck } from "../contract/decisions/restrictions.js";
 import { isRestricted } from "../contract/grants.js";
 import { accessOf } from "../contract/methods.js";

@@ -1,5 +1,6 @@
-import type { Caller, Peer } from "../auth/caller.js";
+import type { Caller } from "../auth/caller.js";
 import type { ReadAddressOf } from "../auth/caller-address.js";
+import type { Peer } from "../call.js";
 import { tooManyStreams } from "../errors.js";
 import { onIteratorEnd } from "../lib/async.js";
 import { clientNetworkKey } from "../lib/networks.js";

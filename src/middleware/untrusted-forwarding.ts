@@ -1,6 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Logger } from "pino";
-import type { Call } from "../auth/caller.js";
+import type { Call } from "../call.js";
 import { accessOf } from "../contract/methods.js";
 import { memoize } from "../lib/cache.js";
 import { isInAnyNetwork, type Network, parseAddress } from "../lib/networks.js";

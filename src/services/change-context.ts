@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { HandlerContext } from "@connectrpc/connect";
-import { type Caller, callOf } from "../auth/caller.js";
+import type { Caller } from "../auth/caller.js";
+import { callOf } from "../call.js";
 import type { Grants } from "../contract/grants.js";
 import { replayOptionsKey } from "../idempotency/idempotency.js";
 import type { CallerRecords, ChangeCaller, WriteContext } from "../store/port/change-context.js";

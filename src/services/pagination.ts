@@ -1,7 +1,7 @@
 import { type Message, toBinary } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
-import { callerOf } from "../auth/caller.js";
 import type { CursorSealerFactory } from "../auth/cursor-sealing.js";
+import { callerOf } from "../call.js";
 import { invalidRequest } from "../errors.js";
 import type { ListOrder, ListPosition } from "../store/port/applications.js";
 

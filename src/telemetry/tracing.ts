@@ -12,7 +12,8 @@ import {
   type Tracer,
   trace,
 } from "@opentelemetry/api";
-import type { Call, Caller, Peer, ProtocolName } from "../auth/caller.js";
+import type { Caller } from "../auth/caller.js";
+import type { Call, Peer, ProtocolName } from "../call.js";
 import { type StoreSettings, version } from "../config/settings.js";
 import { mayContainKey } from "../contract/key-text.js";
 import { methodName, routeOf, statusOf } from "../contract/methods.js";

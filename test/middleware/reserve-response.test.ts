@@ -4,7 +4,7 @@ import { AccessService } from "../../gen/latchkey/v1/access_service_pb.js";
 import { ApplicationService } from "../../gen/latchkey/v1/application_service_pb.js";
 import { EventService } from "../../gen/latchkey/v1/event_service_pb.js";
 import { SessionService } from "../../gen/latchkey/v1/session_service_pb.js";
-import type { AuthorizedCall } from "../../src/auth/caller.js";
+import type { AuthorizedCall } from "../../src/call.js";
 import {
   type CountedResponse,
   createResponseBudget,

@@ -2,7 +2,7 @@ import {
   type CheckAccessRequest,
   CheckAccessRequestSchema,
 } from "../../../gen/latchkey/v1/access_service_pb.js";
-import type { AuthorizedCall } from "../../auth/caller.js";
+import type { AuthorizedCall } from "../../call.js";
 import { Problem } from "../../errors.js";
 import { createKeyedSemaphore } from "../../lib/concurrency.js";
 import { createPace, type Pace, yieldToEventLoop } from "../../lib/event-loop.js";

@@ -8,7 +8,8 @@ import {
   StreamCheckAccessRequestSchema,
   type WhoAmIResponseSchema,
 } from "../../../gen/latchkey/v1/access_service_pb.js";
-import { type Caller, callerOf, callOf, expiryOf, grantsOf } from "../../auth/caller.js";
+import { type Caller, expiryOf, grantsOf } from "../../auth/caller.js";
+import { callerOf, callOf } from "../../call.js";
 import { type ApplicationType, applicationTypes, permissionSetOf } from "../../contract/grants.js";
 import { mayHold, otherPermissions, ownPermissions } from "../../contract/methods.js";
 import type { Dependencies } from "../../dependencies.js";

@@ -5,7 +5,8 @@ import type {
   IntrospectionService,
   IntrospectResponseSchema,
 } from "../../../gen/latchkey/v1/introspection_service_pb.js";
-import { type Caller, callerOf, expiryOf, grantsOf } from "../../auth/caller.js";
+import { type Caller, expiryOf, grantsOf } from "../../auth/caller.js";
+import { callerOf } from "../../call.js";
 import { permissionSetOf } from "../../contract/grants.js";
 import type { Dependencies } from "../../dependencies.js";
 import { mapMaybePromise } from "../../lib/async.js";

@@ -1,8 +1,9 @@
 import type { HandlerContext } from "@connectrpc/connect";
 import { AccessService } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { callerHolds, callerOf } from "../../auth/caller.js";
+import { callerHolds } from "../../auth/caller.js";
 import type { Keyring } from "../../auth/keys.js";
+import { callerOf } from "../../call.js";
 import { containsKeyPrefix, parseKey } from "../../contract/key-format.js";
 import { accessOf, methodName } from "../../contract/methods.js";
 import { invalidRequest, type Problem } from "../../errors.js";

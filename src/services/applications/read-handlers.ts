@@ -1,7 +1,7 @@
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import type { HandlerContext } from "@connectrpc/connect";
 import type { ListApplicationsRequest } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { callerOf } from "../../auth/caller.js";
+import { callerOf } from "../../call.js";
 import type { ApplicationType } from "../../contract/grants.js";
 import type { Dependencies } from "../../dependencies.js";
 import { applicationNotFound } from "../../errors.js";

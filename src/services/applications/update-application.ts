@@ -1,7 +1,7 @@
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import type { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { callerOf } from "../../auth/caller.js";
 import { assertMayAdminister } from "../../auth/grants.js";
+import { callerOf } from "../../call.js";
 import type { Dependencies } from "../../dependencies.js";
 import { applicationNotFound, versionMismatch } from "../../errors.js";
 import { RecordChanged } from "../../store/port/errors.js";

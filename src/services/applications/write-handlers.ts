@@ -4,9 +4,9 @@ import {
   type CreateApplicationRequest,
   CreateApplicationRequestSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { callerOf } from "../../auth/caller.js";
 import { assertMayAdminister } from "../../auth/grants.js";
 import { generateKey } from "../../auth/keys.js";
+import { callerOf } from "../../call.js";
 import type { ApplicationType } from "../../contract/grants.js";
 import { kindFor } from "../../contract/key-text.js";
 import { createConverter } from "../../contract/message-converter.js";

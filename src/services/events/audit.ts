@@ -1,7 +1,8 @@
 import type { HandlerContext } from "@connectrpc/connect";
 import { CredentialStateRecordSchema } from "../../../gen/latchkey/store/v1/records_pb.js";
-import { type Caller, callOf } from "../../auth/caller.js";
+import type { Caller } from "../../auth/caller.js";
 import type { AddressOf } from "../../auth/caller-address.js";
+import { callOf } from "../../call.js";
 import { createConverter } from "../../contract/message-converter.js";
 import { methodName } from "../../contract/methods.js";
 import { Problem } from "../../errors.js";

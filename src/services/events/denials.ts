@@ -1,10 +1,11 @@
 import { Code } from "@connectrpc/connect";
 import type { Logger } from "pino";
 import { createFindClaimedOwner, type FindClaimedOwner } from "../../auth/authenticate.js";
-import type { Call, Caller } from "../../auth/caller.js";
+import type { Caller } from "../../auth/caller.js";
 import type { AddressOf } from "../../auth/caller-address.js";
 import type { Keyring } from "../../auth/keys.js";
 import type { ReadKey } from "../../auth/read-key.js";
+import type { Call } from "../../call.js";
 import { parseKey } from "../../contract/key-format.js";
 import { methodName } from "../../contract/methods.js";
 import type { Problem } from "../../errors.js";

@@ -9,8 +9,8 @@ import {
   type WatchEventsRequest,
   type WatchEventsResponseSchema,
 } from "../../../gen/latchkey/v1/event_service_pb.js";
-import { callerOf, callOf } from "../../auth/caller.js";
 import type { CursorSealer } from "../../auth/cursor-sealing.js";
+import { callerOf, callOf } from "../../call.js";
 import { createConverter } from "../../contract/message-converter.js";
 import type { Dependencies } from "../../dependencies.js";
 import { eventNotFound, Problem } from "../../errors.js";

@@ -1,6 +1,6 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { KeyService } from "../../../gen/latchkey/v1/key_service_pb.js";
-import { type Call, unauthenticatedCallOf } from "../../auth/caller.js";
+import { type Call, unauthenticatedCallOf } from "../../call.js";
 import type { Dependencies } from "../../dependencies.js";
 import { invalidSignature, Problem } from "../../errors.js";
 import { createSemaphore } from "../../lib/concurrency.js";

@@ -1,6 +1,6 @@
 import { KeyService } from "../../../gen/latchkey/v1/key_service_pb.js";
 import { createFindOwner } from "../../auth/authenticate.js";
-import type { Call } from "../../auth/caller.js";
+import type { Call } from "../../call.js";
 import { methodName } from "../../contract/methods.js";
 import type { Dependencies } from "../../dependencies.js";
 import { keyNotFound, Problem } from "../../errors.js";

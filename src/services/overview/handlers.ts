@@ -1,6 +1,7 @@
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import type { OverviewService } from "../../../gen/latchkey/v1/overview_service_pb.js";
-import { type Caller, callerHolds, callerOf } from "../../auth/caller.js";
+import { type Caller, callerHolds } from "../../auth/caller.js";
+import { callerOf } from "../../call.js";
 import { expiringDays, unusedDays } from "../../contract/defaults.js";
 import type { Dependencies } from "../../dependencies.js";
 import { yieldToEventLoop } from "../../lib/event-loop.js";

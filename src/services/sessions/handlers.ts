@@ -5,9 +5,10 @@ import {
   SessionSchema,
   type SessionService,
 } from "../../../gen/latchkey/v1/session_service_pb.js";
-import { callerOf, callOf, expiryOf } from "../../auth/caller.js";
+import { expiryOf } from "../../auth/caller.js";
 import { assertMayAdminister, assertSessionMayHold } from "../../auth/grants.js";
 import { generateKey } from "../../auth/keys.js";
+import { callerOf, callOf } from "../../call.js";
 import type { GrantPolicy } from "../../config/settings.js";
 import { parseKey } from "../../contract/key-format.js";
 import { createConverter } from "../../contract/message-converter.js";

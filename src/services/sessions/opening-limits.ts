@@ -1,6 +1,6 @@
 import { createHmac, hkdfSync } from "node:crypto";
-import type { Peer } from "../../auth/caller.js";
 import type { ReadAddressOf } from "../../auth/caller-address.js";
+import type { Peer } from "../../call.js";
 import type { Settings } from "../../config/settings.js";
 import { clientNetworkKey, isInAnyNetwork } from "../../lib/networks.js";
 import type { NewSession } from "../../store/port/records.js";

@@ -1,6 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Gauge, type Registry } from "prom-client";
-import type { ProtocolName } from "../../auth/caller.js";
+import type { ProtocolName } from "../../call.js";
 import { methodName } from "../../contract/methods.js";
 import { memoize } from "../../lib/cache.js";
 import { createHotCounter, DurationHistogram } from "./hot-path.js";

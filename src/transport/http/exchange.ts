@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from "node:http2";
-import type { Peer } from "../../auth/caller.js";
+import type { Peer } from "../../call.js";
 import { mayContainKey } from "../../contract/key-text.js";
 import { bodyTooLarge, overloaded, requestCanceled } from "../../errors.js";
 import type { MaybePromise } from "../../lib/async.js";

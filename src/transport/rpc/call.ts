@@ -1,6 +1,6 @@
 import type { DescMethod, DescMethodUnary, DescService, Message } from "@bufbuild/protobuf";
 import type { ContextValues, HandlerContext, MethodImpl } from "@connectrpc/connect";
-import type { Call, DescribedLimit, Peer, ProtocolName } from "../../auth/caller.js";
+import type { Call, DescribedLimit, Peer, ProtocolName } from "../../call.js";
 import { Problem } from "../../errors.js";
 import type { MaybePromise } from "../../lib/async.js";
 import type { Cancellation } from "../../lib/cancellation.js";

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { CheckAccessRequestSchema } from "../../../gen/latchkey/v1/access_service_pb.js";
-import type { AuthorizedCall } from "../../../src/auth/caller.js";
+import type { AuthorizedCall } from "../../../src/call.js";
 import { Cancellation } from "../../../src/lib/cancellation.js";
 import { currentTick, yieldToEventLoop } from "../../../src/lib/event-loop.js";
 import { createRunBatch } from "../../../src/services/access/batch.js";

@@ -5,7 +5,8 @@ import {
   type EvaluateRequest,
   EvaluateRequestSchema,
 } from "../../../../gen/latchkey/v1/authzen_service_pb.js";
-import { type Caller, callerOf, callOf } from "../../../auth/caller.js";
+import type { Caller } from "../../../auth/caller.js";
+import { callerOf, callOf } from "../../../call.js";
 import type { Dependencies } from "../../../dependencies.js";
 import { Problem } from "../../../errors.js";
 import { mapMaybePromise } from "../../../lib/async.js";

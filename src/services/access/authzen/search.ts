@@ -12,8 +12,9 @@ import type {
   SearchSubjectsRequest,
   SearchSubjectsResponseSchema,
 } from "../../../../gen/latchkey/v1/authzen_service_pb.js";
-import { callOf, grantsOf } from "../../../auth/caller.js";
+import { grantsOf } from "../../../auth/caller.js";
 import type { CursorSealer, CursorSealerFactory } from "../../../auth/cursor-sealing.js";
+import { callOf } from "../../../call.js";
 import { heldPermissions } from "../../../contract/grants.js";
 import type { ApplicationRecord } from "../../../store/port/records.js";
 import type { Store } from "../../../store/port/store.js";

@@ -7,7 +7,7 @@ import type {
   CheckResponseSchema,
 } from "../../../../gen/envoy/service/auth/v3/external_auth_pb.js";
 import { ForwardAuthResponseSchema } from "../../../../gen/latchkey/v1/gateway_service_pb.js";
-import { callOf } from "../../../auth/caller.js";
+import { callOf } from "../../../call.js";
 import { readPresentedKey } from "../../../contract/presented-key.js";
 import { problemMediaType, quote } from "../../../contract/problems.js";
 import { textHeaderFieldsOf } from "../../../contract/text-headers.js";

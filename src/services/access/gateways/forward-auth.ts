@@ -3,7 +3,7 @@ import type {
   ForwardAuthRequest,
   GatewayService,
 } from "../../../../gen/latchkey/v1/gateway_service_pb.js";
-import { type Call, callOf } from "../../../auth/caller.js";
+import { type Call, callOf } from "../../../call.js";
 import { readPresentedKey } from "../../../contract/presented-key.js";
 import type { Dependencies } from "../../../dependencies.js";
 import { denyClient, invalidRequest, type Problem } from "../../../errors.js";

@@ -20,7 +20,7 @@ import { errorFromJsonBytes } from "@connectrpc/connect/protocol-connect";
 import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
 import { trailerParse } from "@connectrpc/connect/protocol-grpc-web";
 import { universalResponseToNodeResponse } from "@connectrpc/connect-node";
-import type { ProtocolName } from "../../../auth/caller.js";
+import type { ProtocolName } from "../../../call.js";
 import {
   bodyTooLarge,
   type Problem,

@@ -4,7 +4,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { parseTimeout as parseConnectTimeout } from "@connectrpc/connect/protocol-connect";
 import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-grpc";
 import { type BadRequest, BadRequestSchema } from "../../../../gen/google/rpc/error_details_pb.js";
-import type { ProtocolName } from "../../../auth/caller.js";
+import type { ProtocolName } from "../../../call.js";
 import {
   bodyTooLarge,
   deadlineExceeded,
