@@ -31,7 +31,7 @@ import { createSessionHandlers } from "./services/sessions/handlers.js";
 import type { RequestHandler } from "./transport/http/exchange.js";
 import { createRestHandler } from "./transport/rest/handler.js";
 import { type Implementation, implement } from "./transport/rpc/methods.js";
-import { createRpcHandlers } from "./transport/rpc/rpc.js";
+import { createRpcHandler } from "./transport/rpc/rpc.js";
 import { createSystemEndpoints } from "./transport/system/endpoints.js";
 import { createHealthHandlers, type Readiness } from "./transport/system/health.js";
 import { createReflectionHandlers } from "./transport/system/reflection.js";
@@ -66,7 +66,7 @@ export function createHandlers(
     jsonDepth: limits.jsonDepth,
   };
   return [
-    ...createRpcHandlers({
+    createRpcHandler({
       ...shared,
       pipelines,
       unauthenticatedImplementations: [

@@ -70,11 +70,11 @@ export interface RateLimitSettings {
   readonly shared: boolean;
 }
 
-const keyLimits = ["RATE_LIMIT_PUBLIC", "RATE_LIMIT_PRIVATE", "RATE_LIMIT_MANAGEMENT"] as const;
+const keyRates = ["RATE_LIMIT_PUBLIC", "RATE_LIMIT_PRIVATE", "RATE_LIMIT_MANAGEMENT"] as const;
 
-/** Whether the operator did not set a rate. */
+/** Whether the rate of a key is the default one. A rate that the operator set is another object, even if it is equal. */
 export function isDefaultRate(rate: Rate): boolean {
-  return keyLimits.some((name) => rate === defaultOf(name));
+  return keyRates.some((name) => rate === defaultOf(name));
 }
 
 /** Invalid keys that one address may send to one process. */

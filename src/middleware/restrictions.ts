@@ -10,16 +10,15 @@ import { addressNotAllowed, originNotAllowed, type Problem } from "../errors.js"
 import { memoize } from "../lib/cache.js";
 import type { ApplicationRecord } from "../store/port/records.js";
 
-/** Throws if a caller may not use its key for a call from this origin or address. */
+/** Throws if a key may not be used from the origin or the address of the call. */
 type AssertWithinRestrictions = (caller: Caller, call: Call) => void;
 
-/** Enforces the allowed origins and networks of a key. A session inherits the restrictions of its application. */
+/** The origins and networks are those of the application, for its sessions too. */
 export function createAssertWithinRestrictions(addressOf: AddressOf): AssertWithinRestrictions {
   const restrictionCheck = createRestrictionCheck();
-
   const accessFor = memoize<DescMethod, Access>(accessOf);
 
-  function refuse(application: ApplicationRecord, call: Call): Problem | undefined {
+  function findProblem(application: ApplicationRecord, call: Call): Problem | undefined {
     // The headers of a gateway's call describe the request of its client.
     const isGateway = accessFor(call.method).keyHeader !== "";
     const origin = isGateway ? undefined : (call.header.get("origin") ?? undefined);
@@ -36,9 +35,9 @@ export function createAssertWithinRestrictions(addressOf: AddressOf): AssertWith
   }
 
   return ({ application }, call) => {
-    const refusal = isRestricted(application) ? refuse(application, call) : undefined;
-    if (refusal) {
-      throw refusal;
+    const problem = isRestricted(application) ? findProblem(application, call) : undefined;
+    if (problem) {
+      throw problem;
     }
   };
 }

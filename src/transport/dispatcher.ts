@@ -7,7 +7,7 @@ import { mayBeImportedKey } from "../contract/key-text.js";
 import { headersTooLarge, invalidRequest, Problem, urlTooLong } from "../errors.js";
 import type { MaybePromise } from "../lib/async.js";
 import type { Cors } from "./http/cors.js";
-import { type Exchange, type Handled, handledOther, type RequestHandler } from "./http/exchange.js";
+import { type Exchange, type Handled, type RequestHandler, unlogged } from "./http/exchange.js";
 import { isGrpcType, strictTransportSecurity } from "./http/headers.js";
 import { sendProblem } from "./http/responses.js";
 import { webPageAt } from "./system/web-pages.js";
@@ -48,7 +48,7 @@ export function createDispatcher(options: DispatcherOptions) {
 
   function finish(exchange: Exchange, result: Handled): void {
     exchange.finish();
-    if (result === handledOther) {
+    if (result === unlogged) {
       logRequest(exchange);
     }
   }
@@ -92,7 +92,7 @@ export function createDispatcher(options: DispatcherOptions) {
     }
     try {
       sendProblem(exchange, reason);
-      finish(exchange, handledOther);
+      finish(exchange, unlogged);
     } catch (failure) {
       logFailure(exchange, failure);
     }

@@ -21,7 +21,7 @@ import { createCors } from "../../src/transport/http/cors.js";
 import { createListener } from "../../src/transport/listener/listener.js";
 import { createRestHandler } from "../../src/transport/rest/handler.js";
 import type { Implementation } from "../../src/transport/rpc/methods.js";
-import { createRpcHandlers } from "../../src/transport/rpc/rpc.js";
+import { createRpcHandler } from "../../src/transport/rpc/rpc.js";
 import { createHandlers } from "./handlers.js";
 import { readProtos, type ServerCompatRequest } from "./protos.js";
 
@@ -84,7 +84,7 @@ function listen({ implementation, bodyLimit, tls }: ListenOptions): Promise<Addr
     callLimit: createCallLimit(limits.calls),
     validate: () => undefined,
   });
-  const rpcHandlers = createRpcHandlers({
+  const rpcHandler = createRpcHandler({
     implementations: [implementation],
     unauthenticatedImplementations: [],
     pipelines: { authenticated: pipeline, unauthenticated: pipeline },
@@ -103,7 +103,7 @@ function listen({ implementation, bodyLimit, tls }: ListenOptions): Promise<Addr
   });
   const dispatcher = createDispatcher({
     cors: createCors({ corsOrigins: [], keyHeader: "X-API-Key", bearerKeys: false }),
-    handlers: [...rpcHandlers, restHandler],
+    handlers: [rpcHandler, restHandler],
     log,
     isSecure: tls !== undefined,
     importedKeys: false,

@@ -103,7 +103,8 @@ export function createExpirationEvents(
       }
     }
     const last = keys.at(-1) ?? startOf(leadTime);
-    const reached = keys.length < batchSize ? later(last, timeBytes(clock() + leadTime)) : last;
+    const reached =
+      keys.length < batchSize ? laterCheckpoint(last, timeBytes(clock() + leadTime)) : last;
     meta.put(checkpointName(leadTime), reached.toString("hex"));
     return keys.length;
   }
@@ -116,6 +117,6 @@ export function createExpirationEvents(
   };
 }
 
-function later(one: Buffer, other: Buffer): Buffer {
+function laterCheckpoint(one: Buffer, other: Buffer): Buffer {
   return Buffer.compare(one, other) < 0 ? other : one;
 }

@@ -31,7 +31,7 @@ export interface Tables {
   readonly expired: Database<Buffer, Buffer>;
   /** Expiry, application, key (`noKeyId` for the application itself), until the record is removed. */
   readonly expirations: Database<Buffer, Buffer>;
-  /** Hash, application of each imported key. */
+  /** Hash of each imported key, id of its application. */
   readonly importedKeys: Database<Buffer, Buffer>;
   /** Tenant, expiry, id: excludes expired applications from counts. */
   readonly tenantExpirations: Database<Buffer, Buffer>;

@@ -227,8 +227,8 @@ async function recordUses(
 function toUpdate({ applicationId, keyId, at }: KeyUse) {
   const moment = new Date(at);
   const fields = {
-    last_used_at: later("$last_used_at", moment),
-    idle_since: later("$idle_since", moment),
+    last_used_at: atLeast("$last_used_at", moment),
+    idle_since: atLeast("$idle_since", moment),
   };
   const keyUpdate = keyId === undefined ? {} : { keys: withUse(keyId, moment) };
   const update = [{ $set: { ...fields, ...keyUpdate } }];
@@ -237,10 +237,10 @@ function toUpdate({ applicationId, keyId, at }: KeyUse) {
 
 /** The keys after a use of the one with this id. The same if it was removed. */
 function withUse(keyId: string, moment: Date): Document {
-  const use = { last_used_at: later("$$this.last_used_at", moment) };
+  const use = { last_used_at: atLeast("$$this.last_used_at", moment) };
   const updated = { $mergeObjects: ["$$this", use] };
   const isUsed = { $eq: ["$$this.id", uuid(keyId)] };
   return { $map: { input: "$keys", in: { $cond: [isUsed, updated, "$$this"] } } };
 }
 
-const later = (field: string, moment: Date): Document => ({ $max: [field, moment] });
+const atLeast = (field: string, moment: Date): Document => ({ $max: [field, moment] });

@@ -86,7 +86,7 @@ export function createExpirationEvents(
     await events.insert(expirations.flatMap(toEvents), session);
     const last = found.at(-1)?.checkpoint ?? after;
     const reached =
-      found.length < batchSize ? later(last, checkpointBefore(current + leadTime)) : last;
+      found.length < batchSize ? laterCheckpoint(last, checkpointBefore(current + leadTime)) : last;
     const { moment, application_id, key_id } = reached;
     await callDriver(() =>
       checkpoints.updateOne(
@@ -150,7 +150,7 @@ export function checkpointBefore(moment: number): Checkpoint {
   return { moment: new Date(moment), application_id: zeros, key_id: zeros };
 }
 
-function later(one: Checkpoint, other: Checkpoint): Checkpoint {
+function laterCheckpoint(one: Checkpoint, other: Checkpoint): Checkpoint {
   return compare(one, other) < 0 ? other : one;
 }
 

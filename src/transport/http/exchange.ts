@@ -21,10 +21,10 @@ import { type HeaderList, noStore, securityHeaders } from "./headers.js";
 /** Handles a request, or returns `undefined` so that the next handler gets it. */
 export type RequestHandler = (exchange: Exchange) => MaybePromise<Handled> | undefined;
 
-/** How a request was handled: as a call, which was logged and counted as such, or as another request. */
-export type Handled = "call" | "other";
-export const handledCall: Handled = "call";
-export const handledOther: Handled = "other";
+/** Who logs and counts a request that was handled: a call does so itself, and the dispatcher does for others. */
+export type Handled = "logged" | "unlogged";
+export const logged: Handled = "logged";
+export const unlogged: Handled = "unlogged";
 
 /** Node's own objects for a request and its response. */
 type Request = IncomingMessage | Http2ServerRequest;

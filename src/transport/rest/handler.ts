@@ -55,7 +55,7 @@ const noFields: PathFields = {};
 /**
  * Creates the REST handler, which serves methods at the paths in their
  * `google.api.http` options. A request runs through the same pipeline and
- * handler as over gRPC. It handles every request; other paths are not found.
+ * handler as over gRPC. It must be the last handler: it refuses every other path.
  */
 export function createRestHandler(options: RestHandlerOptions): RequestHandler {
   const router = createRouter<Route>();

@@ -6,7 +6,7 @@ import type { MaybePromise } from "../../lib/async.js";
 import type { Cancellation } from "../../lib/cancellation.js";
 import type { CountedResponse, ResponseOwner } from "../../lib/response-budget.js";
 import type { Pipeline } from "../../middleware/pipeline.js";
-import { type Exchange, type Handled, handledCall } from "../http/exchange.js";
+import { type Exchange, type Handled, logged } from "../http/exchange.js";
 import { type HeaderList, HeadersView } from "../http/headers.js";
 
 const noHeaders: HeaderList = [];
@@ -165,14 +165,14 @@ export function runUnaryCall(
 
   const respond = (message: Message) => {
     writer.send(call, message);
-    return handledCall;
+    return logged;
   };
   const respondWithError = (reason: unknown) => {
     writer.sendError(call, reason);
     if (!(reason instanceof Problem)) {
       throw reason;
     }
-    return handledCall;
+    return logged;
   };
 
   try {

@@ -26,32 +26,22 @@ import { envelop, envelopeSize } from "./protocols/protocol.js";
 import { createStreamHandler } from "./streams/stream.js";
 import { createUnaryHandler } from "./unary.js";
 
-/** Creates the handlers of gRPC, gRPC-Web and Connect: the fast paths first, the protocol library last. */
-export function createRpcHandlers(options: RpcOptions): RequestHandler[] {
-  const { implementations, unauthenticatedImplementations, jsonDepth } = options;
+/** Creates the handler of gRPC, gRPC-Web and Connect: the fast paths first, the protocol library last. */
+export function createRpcHandler(options: RpcOptions): RequestHandler {
+  const { implementations, unauthenticatedImplementations, pipelines, jsonDepth } = options;
   const services = [...implementations, ...unauthenticatedImplementations].map(
     ({ service }) => service,
   );
   const jsonOptions = createJsonOptions(services, jsonDepth);
   const methods = mountMethods(options, jsonOptions);
-  return [
-    markUnauthenticated(methods, options),
-    createUnaryHandler(methods),
-    createStreamHandler(options, methods),
-    createLibraryHandler(options, jsonOptions),
-  ];
-}
-
-/** Marks calls of methods that need no key. */
-function markUnauthenticated(
-  methods: readonly MountedMethod[],
-  { pipelines }: RpcOptions,
-): RequestHandler {
   const unauthenticated = methods.filter(({ pipeline }) => pipeline === pipelines.unauthenticated);
-  const paths = new Set(unauthenticated.map(({ path }) => path));
+  const unauthenticatedPaths = new Set(unauthenticated.map(({ path }) => path));
+  const handleUnary = createUnaryHandler(methods);
+  const handleStream = createStreamHandler(options, methods);
+  const handleOther = createLibraryHandler(options, jsonOptions);
   return (exchange) => {
-    exchange.isUnauthenticated = paths.has(exchange.path);
-    return undefined;
+    exchange.isUnauthenticated = unauthenticatedPaths.has(exchange.path);
+    return handleUnary(exchange) ?? handleStream(exchange) ?? handleOther(exchange);
   };
 }
 

@@ -5,7 +5,7 @@ import { version } from "../../config/settings.js";
 import { routeOf } from "../../contract/methods.js";
 import { Problem } from "../../errors.js";
 import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
-import { type Exchange, handledOther, type RequestHandler } from "../http/exchange.js";
+import { type Exchange, type RequestHandler, unlogged } from "../http/exchange.js";
 import { accepts, type HeaderList } from "../http/headers.js";
 import { requireGetOrHead, sendJson, sendProblem } from "../http/responses.js";
 import type { Readiness } from "./health.js";
@@ -85,7 +85,7 @@ export function createSystemEndpoints({
     const endpoint = endpoints.get(exchange.path);
     if (endpoint) {
       requireGetOrHead(exchange);
-      return mapMaybePromise(endpoint(exchange), () => handledOther);
+      return mapMaybePromise(endpoint(exchange), () => unlogged);
     }
     return undefined;
   };

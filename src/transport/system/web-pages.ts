@@ -6,7 +6,7 @@ import { dirname, extname, join } from "node:path";
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
 import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
-import { type Exchange, handledOther, type RequestHandler } from "../http/exchange.js";
+import { type Exchange, type RequestHandler, unlogged } from "../http/exchange.js";
 import { accepts, type HeaderList, toHeaderList } from "../http/headers.js";
 import { requireGetOrHead } from "../http/responses.js";
 
@@ -100,7 +100,7 @@ export function createWebPages({ keyHeader, hasConsole }: WebPagesOptions): Requ
     const page = pageFor(exchange);
     if (page) {
       requireGetOrHead(exchange);
-      return mapMaybePromise(page(), () => handledOther);
+      return mapMaybePromise(page(), () => unlogged);
     }
     return undefined;
   };

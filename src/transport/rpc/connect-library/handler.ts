@@ -9,12 +9,7 @@ import type { RedactKeys } from "../../../auth/keys.js";
 import { invalidRequest, methodNotAllowed } from "../../../errors.js";
 import type { Pipeline } from "../../../middleware/pipeline.js";
 import { createLibraryJsonOptions, type JsonOptions } from "../../codec/connect-json.js";
-import {
-  type Exchange,
-  type Handled,
-  handledOther,
-  type RequestHandler,
-} from "../../http/exchange.js";
+import { type Exchange, type Handled, type RequestHandler, unlogged } from "../../http/exchange.js";
 import { isGrpcType } from "../../http/headers.js";
 import { Http2Exchange } from "../../http/http2-exchange.js";
 import {
@@ -137,5 +132,5 @@ function refuseUnknownMethod(exchange: Exchange, redactKeys: RedactKeys): Handle
   const message = encodeMessage(`unknown method ${redactKeys(path)}`);
   exchange.problemCode = "unimplemented";
   exchange.send(200, ["content-type", type, "grpc-status", "12", grpcMessage, message]);
-  return handledOther;
+  return unlogged;
 }

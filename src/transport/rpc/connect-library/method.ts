@@ -30,7 +30,7 @@ import {
 import type { Cancellation } from "../../../lib/cancellation.js";
 import { cancellationError } from "../../../middleware/deadline.js";
 import type { Pipeline } from "../../../middleware/pipeline.js";
-import { type Exchange, type Handled, handledCall } from "../../http/exchange.js";
+import { type Exchange, type Handled, logged } from "../../http/exchange.js";
 import { sendProblem } from "../../http/responses.js";
 import { ServerCall } from "../call.js";
 import { withGrpcMessageEncoding } from "../protocols/grpc.js";
@@ -171,13 +171,13 @@ export function createLibraryMethod(options: LibraryMethodOptions): LibraryMetho
         if (!exchange.isClosed) {
           await sendRefusal(call, problem as Problem, () => universal ?? convert());
         }
-        return handledCall;
+        return logged;
       }
     } finally {
       exchange.cancellation.clearTimer();
     }
     await send(exchange, await (response as Promise<UniversalServerResponse>));
-    return handledCall;
+    return logged;
   }
 
   function runLibrary(

@@ -1,7 +1,7 @@
 import type { DescMethodStreaming, Message } from "@bufbuild/protobuf";
 import type { ContextValues } from "@connectrpc/connect";
 import { Problem, toProblem } from "../../../errors.js";
-import { type Handled, handledCall, type RequestHandler } from "../../http/exchange.js";
+import { type Handled, logged, type RequestHandler } from "../../http/exchange.js";
 import type { Http2Exchange } from "../../http/http2-exchange.js";
 import { CallContext, ServerCall } from "../call.js";
 import { type MountedMethod, type RpcOptions, streamHandler } from "../methods.js";
@@ -69,13 +69,13 @@ function createStreamCallHandler(
       const responses = await pipeline.stream(call, open);
       await sendAll(responses, exchange, (response) => output.send(binary.encode(response)));
       output.finish([...okStatus, ...call.trailerList]);
-      return handledCall;
+      return logged;
     } catch (reason) {
       output.finish([...call.trailerList, ...statusTrailers(toProblem(reason))]);
       if (!(reason instanceof Problem)) {
         throw reason;
       }
-      return handledCall;
+      return logged;
     } finally {
       exchange.cancellation.clearTimer();
       exchange.abortBodySoon();
