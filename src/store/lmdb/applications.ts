@@ -26,9 +26,10 @@ import { type Environment, Refused, refuseOnThrow } from "./environment.js";
 import type { ApplicationRecords } from "./records.js";
 import { writeUse } from "./rows.js";
 import type { SessionIndex } from "./session-index.js";
+import { writeSlice } from "./slices.js";
 
 /** Uses recorded per transaction, so that other writes do not wait long. */
-const maxUses = 500;
+const maxUses = 32;
 
 interface ApplicationStoreParts {
   readonly environment: Environment;
@@ -221,7 +222,8 @@ export function createApplicationStore({
 
     async recordUses(uses) {
       for (let start = 0; start < uses.length; start += maxUses) {
-        await write(() => uses.slice(start, start + maxUses).forEach(recordUse));
+        const slice = uses.slice(start, start + maxUses);
+        await writeSlice(environment, () => slice.forEach(recordUse), "ordinary");
       }
     },
   };

@@ -105,10 +105,10 @@ interface Responses extends ResponseStore {
   /** Stores a response, inside `write`. It may replace an expired one. */
   put(id: string, response: NewResponse): void;
 
-  needsPruning(): boolean;
+  needsPruning(now: number): boolean;
 
   /** Removes expired responses. */
-  prune(limit: number): void;
+  prune(now: number, limit: number): void;
 }
 
 export function createResponses({ read, tables }: Environment, clock: Clock): Responses {
@@ -119,8 +119,8 @@ export function createResponses({ read, tables }: Environment, clock: Clock): Re
     return row && clock() < row.readDoubleBE(0) ? row : undefined;
   }
 
-  function expired(limit: number): Buffer[] {
-    return [...responseExpirations.getKeys({ end: after(timeBytes(clock())), limit })];
+  function expired(now: number, limit: number): Buffer[] {
+    return [...responseExpirations.getKeys({ end: after(timeBytes(now)), limit })];
   }
 
   return {
@@ -141,10 +141,10 @@ export function createResponses({ read, tables }: Environment, clock: Clock): Re
       responseExpirations.put(responseExpirationKey(row, key), emptyValue);
     },
 
-    needsPruning: () => expired(1).length > 0,
+    needsPruning: (now) => expired(now, 1).length > 0,
 
-    prune(limit) {
-      for (const key of expired(limit)) {
+    prune(now, limit) {
+      for (const key of expired(now, limit)) {
         responses.remove(key.subarray(timeSize));
         responseExpirations.remove(key);
       }

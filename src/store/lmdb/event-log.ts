@@ -47,10 +47,10 @@ export interface EventLog {
   /** The numbers of all events of a tenant at one time, by event id. */
   numbersAt(event: Omit<EventKey, "id">): Map<string, number>;
 
-  needsPruning(): boolean;
+  needsPruning(now: number): boolean;
 
   /** Removes up to `limit` events that are past their retention. */
-  prune(limit: number): void;
+  prune(now: number, limit: number): void;
 }
 
 export interface LoggedEvent {
@@ -112,15 +112,13 @@ export function createEventLog(
     return events;
   }
 
-  /** An event that was written while the clock was far ahead must not block pruning. */
-  function isOld({ at }: LoggedEvent): boolean {
-    return Math.abs(clock() - at) > retention;
-  }
-
-  function prunable(limit: number): LoggedEvent[] {
+  function prunable(now: number, limit: number): LoggedEvent[] {
     const newest = last();
     const events = after(0, limit);
-    const firstKept = events.findIndex((event) => !isOld(event) || event.number === newest);
+    // An event that was written while the clock was far ahead must not block pruning.
+    const firstKept = events.findIndex(
+      ({ at, number }) => Math.abs(now - at) <= retention || number === newest,
+    );
     return firstKept < 0 ? events : events.slice(0, firstKept);
   }
 
@@ -164,10 +162,10 @@ export function createEventLog(
       return new Map(numbers.map((number) => [idAt(number) ?? "", number]));
     },
 
-    needsPruning: () => prunable(1).length > 0,
+    needsPruning: (now) => prunable(now, 1).length > 0,
 
-    prune(limit) {
-      for (const { event, at, number } of prunable(limit)) {
+    prune(now, limit) {
+      for (const { event, at, number } of prunable(now, limit)) {
         table.remove(numberKey(number));
         index.remove(event(), { at, number });
       }

@@ -11,7 +11,7 @@ import type { Tables } from "./tables.js";
  * or `write`.
  */
 export interface ExpiredLog {
-  append(record: ApplicationRecord | SessionRecord): void;
+  append(records: readonly (ApplicationRecord | SessionRecord)[]): void;
 
   /** The number of the newest entry that was ever added, or zero. */
   last(): number;
@@ -22,8 +22,8 @@ export interface ExpiredLog {
   /** Up to `limit` entries after a number, in order. */
   after(number: number, limit: number): ExpiredEntry[];
 
-  /** Up to `limit` entries that are past their retention. */
-  due(limit: number): ExpiredEntry[];
+  /** Up to `limit` entries that are past their retention at a time. */
+  due(now: number, limit: number): ExpiredEntry[];
 
   /** Removes the oldest entries. */
   remove(entries: readonly ExpiredEntry[]): void;
@@ -64,18 +64,22 @@ export function createExpiredLog({ expired, meta }: Tables, clock: Clock): Expir
   }
 
   return {
-    append(record) {
-      const number = Math.max(clock() * numbersPerMillisecond, read(lastKey) + 1);
-      expired.put(numberKey(number), toRow(record));
-      meta.put(lastKey, String(number));
+    append(records) {
+      if (records.length === 0) {
+        return;
+      }
+      const first = Math.max(clock() * numbersPerMillisecond, read(lastKey) + 1);
+      for (const [index, record] of records.entries()) {
+        expired.put(numberKey(first + index), toRow(record));
+      }
+      meta.put(lastKey, String(first + records.length - 1));
     },
 
     last: () => read(lastKey),
     lastRemoved: () => read(removedKey),
     after,
 
-    due(limit) {
-      const now = clock();
+    due(now, limit) {
       // An entry that was added while the clock was far ahead must not block the removal of others.
       return after(0, limit).filter(
         ({ number }) =>
@@ -86,7 +90,10 @@ export function createExpiredLog({ expired, meta }: Tables, clock: Clock): Expir
     remove(entries) {
       for (const { number } of entries) {
         expired.remove(numberKey(number));
-        meta.put(removedKey, String(number));
+      }
+      const last = entries.at(-1);
+      if (last) {
+        meta.put(removedKey, String(last.number));
       }
     },
   };

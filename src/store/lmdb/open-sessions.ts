@@ -2,13 +2,14 @@ import { idFromBytes, writeId } from "../../lib/uuid.js";
 import { SessionQuotaReached } from "../port/errors.js";
 import type { ApplicationRecord, SessionRecord, UnauthorizedQuota } from "../port/records.js";
 import { after, timeBytes, timeOf } from "./row-keys.js";
+import { sliceSize } from "./slices.js";
 import type { Tables } from "./tables.js";
 
 /** Counts the open sessions of applications, inside `write`. */
 export interface OpenSessions {
   add(session: SessionRecord): void;
-  /** Removes a session that has expired, is deleted or is authorized. */
-  remove(session: SessionRecord): void;
+  /** Removes sessions that have expired, are deleted or are authorized. */
+  remove(sessions: readonly SessionRecord[]): void;
 
   /** Returns the refusal of another unauthorized session, if a quota is reached. */
   unauthorizedQuotaReached(
@@ -50,8 +51,6 @@ const epochAt = 16;
 const kindAt = 20;
 const prefixSize = 21;
 
-const batchSize = 500;
-
 /** How many rows are read to find when the first session of a group expires. */
 const maxScanned = 1_000;
 
@@ -73,26 +72,42 @@ export function createOpenSessions({
     table.put(key, value);
   }
 
-  function removeRow(key: Buffer): void {
-    const group = table.get(key);
-    if (group) {
-      table.remove(key);
-      const prefix = key.subarray(0, prefixSize);
-      changeCount(prefix, -1);
-      changeCount(groupKey(prefix, group), -1);
+  /** Removes rows, and changes each count once. */
+  function removeRows(keys: readonly Buffer[]): void {
+    const removed = new Map<string, { readonly key: Buffer; rows: number }>();
+    const count = (key: Buffer) => {
+      const name = key.toString("latin1");
+      const counted = removed.get(name);
+      if (counted) {
+        counted.rows++;
+      } else {
+        removed.set(name, { key, rows: 1 });
+      }
+    };
+    for (const key of keys) {
+      const group = table.get(key);
+      if (group) {
+        table.remove(key);
+        const prefix = key.subarray(0, prefixSize);
+        count(prefix);
+        count(groupKey(prefix, group));
+      }
+    }
+    for (const { key, rows } of removed.values()) {
+      changeCount(key, -rows);
     }
   }
 
-  /** Removes expired sessions that are not swept yet. */
-  function removeExpired(prefix: Buffer, now: number): void {
+  /** Removes expired sessions that are not swept yet, as long as a quota is reached. */
+  function removeExpired(prefix: Buffer, now: number, isFull: () => boolean): void {
     const end = after(Buffer.concat([prefix, timeBytes(now)]));
-    const range = { start: prefix, exclusiveStart: true, end, limit: batchSize };
+    const range = { start: prefix, exclusiveStart: true, end, limit: sliceSize };
     let removed: number;
     do {
       const expired = [...table.getKeys(range)];
-      expired.forEach(removeRow);
+      removeRows(expired);
       removed = expired.length;
-    } while (removed === batchSize);
+    } while (removed === sliceSize && isFull());
   }
 
   /** Milliseconds until the first session expires whose group matches, at least as far as rows are read. */
@@ -130,7 +145,7 @@ export function createOpenSessions({
       }
     },
 
-    remove: (session) => removeRow(keyOf(session)),
+    remove: (sessions) => removeRows(sessions.map(keyOf)),
 
     unauthorizedQuotaReached(application, networkHash, { total, perNetwork }, now) {
       const prefix = prefixOf(application.id, application.sessionEpoch, "unauthorized");
@@ -139,10 +154,11 @@ export function createOpenSessions({
       const limit = perNetwork ?? Number.POSITIVE_INFINITY;
       const isFull = () => countOf(prefix) >= total;
       const isNetworkFull = () => perNetwork !== undefined && countOf(ofNetwork) >= limit;
-      if (!isFull() && !isNetworkFull()) {
+      const isReached = () => isFull() || isNetworkFull();
+      if (!isReached()) {
         return undefined;
       }
-      removeExpired(prefix, now);
+      removeExpired(prefix, now, isReached);
       if (isNetworkFull()) {
         const wait = waitFor(prefix, now, (group) => group.equals(network));
         return new SessionQuotaReached("network", wait);
@@ -157,10 +173,11 @@ export function createOpenSessions({
 
     authorizedQuotaReached(application, quota, isLive, now) {
       const prefix = prefixOf(application.id, application.sessionEpoch, "authorized");
-      if (countOf(prefix) < quota) {
+      const isReached = () => countOf(prefix) >= quota;
+      if (!isReached()) {
         return undefined;
       }
-      removeExpired(prefix, now);
+      removeExpired(prefix, now, isReached);
       const isLiveGroup = (group: Buffer) => isLive(idFromBytes(group), group.readUInt32BE(idSize));
       const count = countOf(prefix);
       return count >= quota && count - countDead(prefix, isLiveGroup) >= quota

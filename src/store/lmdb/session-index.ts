@@ -8,13 +8,13 @@ import type { Tables } from "./tables.js";
 /** The indexes that list, count, expire and sweep sessions. All methods run inside `read` or `write`. */
 export interface SessionIndex {
   add(session: SessionRecord): void;
-  remove(session: SessionRecord): void;
+  remove(sessions: readonly SessionRecord[]): void;
 
   /** Replaces a session by the same one after its authorization. */
   authorize(session: SessionRecord, authorized: SessionRecord): void;
 
-  /** Removes an expired session from the count of open sessions. */
-  expire(session: SessionRecord): void;
+  /** Removes expired sessions from the count of open sessions. */
+  expire(sessions: readonly SessionRecord[]): void;
 
   unauthorizedQuotaReached: OpenSessions["unauthorizedQuotaReached"];
   authorizedQuotaReached: OpenSessions["authorizedQuotaReached"];
@@ -49,7 +49,7 @@ export function createSessionIndex(tables: Tables): SessionIndex {
 
     authorize(session, authorized) {
       const { id, authorizedBy, expiresAt } = authorized;
-      open.remove(session);
+      open.remove([session]);
       open.add(authorized);
       if (expiresAt !== session.expiresAt) {
         sessionExpirations.remove(timeKey(session.expiresAt, id));
@@ -60,14 +60,15 @@ export function createSessionIndex(tables: Tables): SessionIndex {
       }
     },
 
-    remove(session) {
-      const { id, tenantId, applicationId, authorizedBy, expiresAt } = session;
-      open.remove(session);
-      sessionExpirations.remove(timeKey(expiresAt, id));
-      sessionsByTenant.remove(ownedKey(tenantId, id));
-      sessionsByApplication.remove(ownedKey(applicationId, id));
-      if (authorizedBy !== undefined) {
-        sessionsByApplication.remove(ownedKey(authorizedBy, id));
+    remove(sessions) {
+      open.remove(sessions);
+      for (const { id, tenantId, applicationId, authorizedBy, expiresAt } of sessions) {
+        sessionExpirations.remove(timeKey(expiresAt, id));
+        sessionsByTenant.remove(ownedKey(tenantId, id));
+        sessionsByApplication.remove(ownedKey(applicationId, id));
+        if (authorizedBy !== undefined) {
+          sessionsByApplication.remove(ownedKey(authorizedBy, id));
+        }
       }
     },
 

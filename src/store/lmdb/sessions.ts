@@ -199,7 +199,7 @@ export function createSessionStore({
           }
           const { session } = found;
           sessions.remove(id);
-          index.remove(session);
+          index.remove([session]);
           changeWriter.record(context, session);
           return true;
         }),

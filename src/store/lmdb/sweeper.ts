@@ -1,5 +1,5 @@
 import { idFromBytes } from "../../lib/uuid.js";
-import { isUnexpired } from "../port/records.js";
+import { isUnexpired, type SessionRecord } from "../port/records.js";
 import { isRevoked, withApplications } from "../port/sessions.js";
 import type { Clock } from "../port/store.js";
 import type { ApplicationIndex, ExpirationIndex, ImportedKeyIndex } from "./application-index.js";
@@ -8,17 +8,19 @@ import type { ExpiredLog } from "./expired-log.js";
 import type { ApplicationRecords, SessionRecords } from "./records.js";
 import { after, timeBytes, trailingId } from "./row-keys.js";
 import type { SessionIndex } from "./session-index.js";
+import { sliceSize, writeSlice } from "./slices.js";
 import type { Tables } from "./tables.js";
 
-/** Rows processed per transaction, so that requests do not wait long. */
-const batchSize = 200;
-
-/** Transactions per sweep for each kind of work that is not urgent. */
-const maxBatches = 20;
+/** One kind of work, for what is due at a time. */
+interface SweepTask {
+  isDue(now: number): boolean;
+  /** Writes one slice. */
+  sweep(now: number): Promise<void>;
+}
 
 interface Prunable {
-  needsPruning(): boolean;
-  prune(limit: number): void;
+  needsPruning(now: number): boolean;
+  prune(now: number, limit: number): void;
 }
 
 interface SweeperOptions {
@@ -51,71 +53,65 @@ export function startSweeper(options: SweeperOptions) {
   let sweeping: Promise<void> | undefined;
   let expiredCount = 0;
 
-  function write<T>(work: () => T): Promise<T> {
-    return environment.write(work, "maintenance");
-  }
-
-  function due(table: Tables["sessionExpirations"], limit = batchSize): Buffer[] {
-    return [...table.getKeys({ end: after(timeBytes(clock())), limit })];
+  function due(table: Tables["sessionExpirations"], now: number, limit: number): Buffer[] {
+    return [...table.getKeys({ end: after(timeBytes(now)), limit })];
   }
 
   /** Returns how many sessions expired. */
-  function expireSessions(): number {
-    let expired = 0;
-    // On a full disk, expired sessions are removed at once.
-    const canKeepExpired = !reserve.isOnlySpaceLeft();
-    for (const key of due(tables.sessionExpirations)) {
-      const id = idFromBytes(trailingId(key));
-      const record = sessions.find(id);
-      if (record) {
-        expiredLog.append(record);
-        sessionIndex.expire(record);
-        if (!canKeepExpired) {
-          removeSession(id);
-        }
-        expired++;
-      }
+  function expireSessions(now: number): number {
+    const keys = due(tables.sessionExpirations, now, sliceSize);
+    const expired = keys.flatMap((key) => sessions.find(idFromBytes(trailingId(key))) ?? []);
+    expiredLog.append(expired);
+    sessionIndex.expire(expired);
+    for (const key of keys) {
       tables.sessionExpirations.remove(key);
     }
-    return expired;
+    // On a full disk, expired sessions are removed at once.
+    if (reserve.isOnlySpaceLeft()) {
+      removeSessions(expired);
+    }
+    return expired.length;
   }
 
-  function expireApplications(): void {
-    for (const key of due(tables.applicationExpirations)) {
-      const id = idFromBytes(trailingId(key));
-      const record = applications.find(id);
-      if (record && !isUnexpired(record, clock())) {
-        expiredLog.append(record);
+  function expireApplications(now: number): void {
+    for (const key of due(tables.applicationExpirations, now, sliceSize)) {
+      const record = applications.find(idFromBytes(trailingId(key)));
+      if (record && !isUnexpired(record, now)) {
+        expiredLog.append([record]);
         index.remove(record);
       }
       tables.applicationExpirations.remove(key);
     }
   }
 
-  function removeSession(id: string): void {
-    const record = sessions.find(id);
-    if (record) {
-      sessionIndex.remove(record);
+  function removeSessions(removed: readonly SessionRecord[]): void {
+    sessionIndex.remove(removed);
+    for (const { id } of removed) {
       sessions.remove(id);
     }
   }
 
-  function removeExpired(): void {
-    const entries = expiredLog.due(batchSize);
+  function removeExpired(now: number): void {
+    const entries = expiredLog.due(now, sliceSize);
+    const expired: SessionRecord[] = [];
     for (const { change } of entries) {
       if (change.sessionId === undefined) {
-        removeExpiredApplication(change.applicationId);
-      } else if (!isUnexpired(sessions.find(change.sessionId), clock())) {
-        // An import may have replaced it.
-        removeSession(change.sessionId);
+        removeExpiredApplication(change.applicationId, now);
+        continue;
+      }
+      const session = sessions.find(change.sessionId);
+      // An import may have replaced it.
+      if (session && !isUnexpired(session, now)) {
+        expired.push(session);
       }
     }
+    removeSessions(expired);
     expiredLog.remove(entries);
   }
 
-  function removeExpiredApplication(id: string): void {
+  function removeExpiredApplication(id: string, now: number): void {
     const record = applications.find(id);
-    if (!isUnexpired(record, clock())) {
+    if (!isUnexpired(record, now)) {
       expirations.update(record, undefined);
       importedKeys.update(record, undefined);
       sessionIndex.scheduleSweep(id);
@@ -127,15 +123,13 @@ export function startSweeper(options: SweeperOptions) {
   function removeRevoked(): void {
     const { sessionSweeps, sessionsByApplication } = tables;
     for (const { key, value } of [...sessionSweeps.getRange({ limit: 1 })]) {
-      const range = { start: value, exclusiveStart: true, end: after(key), limit: batchSize };
+      const range = { start: value, exclusiveStart: true, end: after(key), limit: sliceSize };
       const owned = [...sessionsByApplication.getKeys(range)];
-      for (const id of owned.map((each) => idFromBytes(trailingId(each)))) {
-        const session = sessions.find(id);
-        if (session && isRevoked(withApplications(session, applications.find))) {
-          removeSession(id);
-        }
-      }
-      const last = owned[batchSize - 1];
+      const found = owned.flatMap((each) => sessions.find(idFromBytes(trailingId(each))) ?? []);
+      removeSessions(
+        found.filter((session) => isRevoked(withApplications(session, applications.find))),
+      );
+      const last = owned[sliceSize - 1];
       if (last) {
         sessionSweeps.put(key, last);
       } else {
@@ -144,40 +138,58 @@ export function startSweeper(options: SweeperOptions) {
     }
   }
 
-  async function repeat(hasWork: () => boolean, work: () => Promise<void>): Promise<void> {
-    while (!stopped && read(hasWork)) {
-      await work();
-    }
+  function write<T>(work: () => T): Promise<T> {
+    return writeSlice(environment, work, "maintenance");
   }
 
-  async function sweep(): Promise<void> {
-    const { sessionExpirations, applicationExpirations } = tables;
-    await repeat(
-      () => due(sessionExpirations, 1).length > 0,
-      async () => {
-        expiredCount += await write(expireSessions);
+  const tasks: readonly SweepTask[] = [
+    {
+      isDue: (now) => due(tables.sessionExpirations, now, 1).length > 0,
+      async sweep(now) {
+        // Not in one expression: it would read the old count before the write.
+        const expired = await write(() => expireSessions(now));
+        expiredCount += expired;
       },
-    );
-    await repeat(
-      () => due(applicationExpirations, 1).length > 0,
-      () => write(expireApplications),
-    );
-    await repeat(
-      () => expiredLog.due(1).length > 0,
-      () => write(removeExpired),
-    );
-    await repeatBounded(() => tables.sessionSweeps.getKeysCount({ limit: 1 }) > 0, removeRevoked);
-    for (const { needsPruning, prune } of prunable) {
-      await repeatBounded(needsPruning, () => prune(batchSize));
+    },
+    {
+      isDue: (now) => due(tables.applicationExpirations, now, 1).length > 0,
+      sweep: (now) => write(() => expireApplications(now)),
+    },
+    {
+      isDue: (now) => expiredLog.due(now, 1).length > 0,
+      sweep: (now) => write(() => removeExpired(now)),
+    },
+    {
+      isDue: () => tables.sessionSweeps.getKeysCount({ limit: 1 }) > 0,
+      sweep: () => write(removeRevoked),
+    },
+    ...prunable.map(({ needsPruning, prune }) => ({
+      isDue: needsPruning,
+      sweep: (now: number) => write(() => prune(now, sliceSize)),
+    })),
+  ];
+
+  /**
+   * The tasks take turns, so that none waits for another. What becomes due meanwhile is left
+   * to the next sweep: slices of the few rows that are due at any time would cost more.
+   * A long sweep starts over after an interval.
+   */
+  async function sweep(): Promise<void> {
+    let now = clock();
+    let remaining = tasks;
+    while (remaining.length > 0) {
+      if (clock() - now >= interval) {
+        now = clock();
+        remaining = tasks;
+      }
+      remaining = remaining.filter(({ isDue }) => !stopped && read(() => isDue(now)));
+      for (const task of remaining) {
+        if (!stopped) {
+          await task.sweep(now);
+        }
+      }
     }
     await reserve.refill();
-  }
-
-  /** Bounded, because the next expiry must not wait. */
-  async function repeatBounded(hasWork: () => boolean, work: () => void): Promise<void> {
-    for (let done = 0; done < maxBatches && !stopped && read(hasWork); done++) {
-      await write(work);
-    }
   }
 
   const timer = setInterval(() => {

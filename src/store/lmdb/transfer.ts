@@ -166,7 +166,7 @@ export function createTransfer(parts: TransferParts): TransferStore {
     const merged = mergeSession(before, record);
     const after = sessions.put(merged, before);
     if (before) {
-      sessionIndex.remove(before);
+      sessionIndex.remove([before]);
     }
     sessionIndex.add(after);
     if (outcome === "replaced") {
