@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { buildCommit } from "./commit.js";
 import { reportProgress, startDatabase } from "./context.js";
 import { type LoadGenerator, startGenerator } from "./load/generator.js";
-import type { Plan } from "./plan.js";
+import { isSelected, type Plan } from "./plan.js";
 import { type Cores, chooseCores } from "./processes.js";
 import { combine, type Estimate, estimate, ratio } from "./report/estimate.js";
 import { asText, type Column, createTable, formatEstimate } from "./report/table.js";
@@ -60,19 +60,10 @@ interface Variant {
 
 /**
  * Compares the cost of requests with another commit. Both take turns, in several processes each,
- * because JIT compilation makes equal processes differ. Measures the comparisons whose
- * name contains one of the filters, or all without filters.
+ * because JIT compilation makes equal processes differ.
  */
-export async function compareCommits(
-  ref: string,
-  parent: string,
-  plan: Plan,
-  filters: readonly string[],
-): Promise<string> {
-  const selected = comparisons.filter(
-    (comparison) =>
-      filters.length === 0 || filters.some((filter) => nameOf(comparison).includes(filter)),
-  );
+export async function compareCommits(ref: string, parent: string, plan: Plan): Promise<string> {
+  const selected = comparisons.filter((comparison) => isSelected(plan, nameOf(comparison)));
   if (selected.length === 0) {
     throw new Error(`no such comparison; they are\n${comparisons.map(nameOf).join("\n")}`);
   }

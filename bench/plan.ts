@@ -2,6 +2,7 @@
 const suiteNames = [
   "requests",
   "latency",
+  "expiry",
   "observability",
   "workers",
   "growth",
@@ -16,6 +17,8 @@ export type SuiteName = (typeof suiteNames)[number];
 /** How thoroughly everything is measured: the sizes and durations of the suites. */
 export interface Plan {
   readonly suites: readonly SuiteName[];
+  /** Selects the cases of the requests and comparisons whose name contains one of these. All, if empty. */
+  readonly names: readonly string[];
   /** Whether requests without a goal are measured too. */
   readonly isFull: boolean;
   /** Seconds of each warmup load. */
@@ -35,6 +38,14 @@ export interface Plan {
     readonly seconds: number;
     readonly applications: number;
   };
+  readonly expiry: {
+    /** How many times as fast as usual the clock of the service runs. */
+    readonly speed: number;
+    /** The duration of a load. */
+    readonly seconds: number;
+    /** The loads after the first removal. */
+    readonly loads: number;
+  };
   /** The processes of each mode, because JIT compilation makes equal processes differ. */
   readonly observabilityProcesses: number;
   /** The number of applications in each store. */
@@ -49,11 +60,13 @@ export interface Plan {
 
 export const fullPlan: Plan = {
   suites: suiteNames,
+  names: [],
   isFull: true,
   warmup: 2,
   rounds: 15,
   seconds: 0.5,
   latency: { shares: [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9], seconds: 1 },
+  expiry: { speed: 12, seconds: 2, loads: 8 },
   compare: { processes: 4, rounds: 20, seconds: 0.25, applications: 2_000 },
   observabilityProcesses: 3,
   growthSizes: [1_000, 10_000, 100_000, 1_000_000],
@@ -63,12 +76,14 @@ export const fullPlan: Plan = {
 };
 
 export const quickPlan: Plan = {
-  suites: ["requests", "latency", "observability", "workers", "growth"],
+  suites: ["requests", "latency", "expiry", "observability", "workers", "growth"],
+  names: [],
   isFull: false,
   warmup: 1,
   rounds: 5,
   seconds: 0.3,
   latency: { shares: [0.3, 0.7], seconds: 0.5 },
+  expiry: { speed: 20, seconds: 2, loads: 4 },
   compare: { processes: 2, rounds: 8, seconds: 0.2, applications: 2_000 },
   observabilityProcesses: 1,
   growthSizes: [1_000, 20_000],
@@ -76,3 +91,8 @@ export const quickPlan: Plan = {
   spacedRevocations: 5,
   checks: { local: 20_000, remote: 200 },
 };
+
+/** Whether the plan selects a case of this name. */
+export function isSelected({ names }: Plan, name: string): boolean {
+  return names.length === 0 || names.some((part) => name.includes(part));
+}

@@ -4,9 +4,12 @@
  *     npm run bench                       about 40 minutes, writes docs/explanation/performance.md
  *     npm run bench -- --quick            about 3 minutes, the suites with goals, only prints
  *     npm run bench -- --only growth      one suite, writes its section; node-versions compares Node.js versions
+ *     npm run bench -- --goals            the suites with goals, writes only the goals of this version of Node.js
  *     npm run bench -- --profile [name]   writes a CPU profile of one scenario
- *     npm run bench -- --against main     compares with another commit, which it builds; add --quick, and names such as
- *                                         embedded/ or mongo/createSession to measure less
+ *     npm run bench -- --against main     compares with another commit, which it builds
+ *
+ * With --against and --only requests, names such as embedded/ or createSession select what is measured,
+ * and --rounds 50 measures longer, which a busy machine needs.
  *
  * Prints the goals last. Exits with 1 if a goal is missed.
  */
@@ -20,7 +23,14 @@ import { getLargestMemory } from "./processes.js";
 import { profile } from "./profile.js";
 import { estimate } from "./report/estimate.js";
 import type { SuiteResult } from "./report/report.js";
-import { createGoalSection, toText, writePage } from "./report/report.js";
+import {
+  assertPageHas,
+  createGoalSection,
+  goalSectionName,
+  toText,
+  writePage,
+} from "./report/report.js";
+import { measureExpiry } from "./suites/expiry.js";
 import { measureGrowth } from "./suites/growth/growth.js";
 import { measureGuardCost } from "./suites/guard/cost.js";
 import { measureRevocation } from "./suites/guard/revocation.js";
@@ -39,6 +49,7 @@ const suites: Readonly<Record<SuiteName, Suite>> = {
   revocation: measureRevocation,
   guard: measureGuardCost,
   latency: measureLatency,
+  expiry: measureExpiry,
   observability: measureObservability,
   workers: measureWorkers,
   "node-versions": measureNodeVersions,
@@ -51,15 +62,20 @@ async function main(): Promise<void> {
     options: {
       quick: { type: "boolean", default: false },
       only: { type: "string", multiple: true },
+      goals: { type: "boolean", default: false },
       profile: { type: "boolean", default: false },
       against: { type: "string" },
+      rounds: { type: "string" },
     },
     allowPositionals: true,
   });
-  const plan = values.quick ? quickPlan : fullPlan;
+  const plan = {
+    ...withRounds(values.quick ? quickPlan : fullPlan, values.rounds),
+    names: positionals,
+  };
   const folder = await createTempFolder();
   if (values.against !== undefined) {
-    console.log(await compareCommits(values.against, folder, plan, positionals));
+    console.log(await compareCommits(values.against, folder, plan));
     return;
   }
   reportProgress("starting the servers");
@@ -68,22 +84,33 @@ async function main(): Promise<void> {
     await profile(context, positionals[0]);
     return;
   }
-  const byName = await runSuites(context, plan, values.only ?? plan.suites);
+  const isMeasuringGoals = values.only === undefined;
+  const writesPage = !values.quick;
+  if (isMeasuringGoals && writesPage) {
+    await assertPageHas(goalSectionName);
+  }
+  const names = values.only ?? (values.goals ? quickPlan.suites : plan.suites);
+  const byName = await runSuites(context, plan, names);
   const results = fullPlan.suites.flatMap((name) => byName.get(name) ?? []);
   const verdicts = evaluateGoals({
     ...(Object.assign({}, ...results.map(({ measured }) => measured)) as Measured),
-    ...(values.only ? {} : { memory: estimate([getWorkerMemory(context)]) }),
+    ...(isMeasuringGoals && { memory: estimate([getWorkerMemory(context)]) }),
   });
   const sections = results.map(({ section }) => section);
-  const shown = values.only ? verdicts.filter(({ value }) => value) : verdicts;
+  const shown = isMeasuringGoals ? verdicts : verdicts.filter(({ value }) => value);
   const goals = shown.length > 0 ? [createGoalSection(shown)] : [];
   console.log(toText([...sections, ...goals]));
-  if (!values.quick) {
-    await writePage(values.only ? sections : [...sections, ...goals]);
+  if (writesPage) {
+    await writePage([...(values.goals ? [] : sections), ...(isMeasuringGoals ? goals : [])]);
   }
   if (verdicts.some(({ isMet }) => isMet === false)) {
     throw new Error("a goal was missed");
   }
+}
+
+function withRounds(plan: Plan, text: string | undefined): Plan {
+  const rounds = Number(text);
+  return text === undefined ? plan : { ...plan, rounds, compare: { ...plan.compare, rounds } };
 }
 
 function getWorkerMemory({ embedded }: BenchContext): number {

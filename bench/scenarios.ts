@@ -31,7 +31,6 @@ export interface LoadTarget {
 }
 
 export const connections = 32;
-const manyConnections = 64;
 export const batchSize = 100;
 /** The number of batches that check a single key. */
 const singleKeyBatches = 100;
@@ -74,11 +73,6 @@ export const readByKey: Scenario = {
     ...get("/applications/key", target),
     requests: createRequestPerKey(target.keys),
   }),
-};
-
-const readByKeyManyConnections: Scenario = {
-  name: `GET /applications/key, ${manyConnections} connections`,
-  load: (target) => ({ ...readByKey.load(target, []), connections: manyConnections }),
 };
 
 const readByKeyOverHttp2: Scenario = {
@@ -299,7 +293,6 @@ const listApplications: Scenario = {
 
 export const scenarios = {
   readByKey,
-  readByKeyManyConnections,
   readByKeyOverHttp2,
   readByKeyOverConnect,
   readByKeyOverGrpcWeb,

@@ -54,15 +54,26 @@ export async function writePage(all: readonly Section[]): Promise<void> {
   }
 }
 
+/** Fails before a long run instead of after it. */
+export async function assertPageHas(name: string): Promise<void> {
+  findSection(await readFile(page, "utf8"), name);
+}
+
 function replaceSection(text: string, section: Section): string {
-  const start = `<!-- bench:${section.name}:start -->`;
-  const end = `<!-- bench:${section.name}:end -->`;
+  const { from, to } = findSection(text, section.name);
+  return `${text.slice(0, from)}\n\n${toMarkdown(section)}\n\n${text.slice(to)}`;
+}
+
+/** Finds the text between the markers of a section. */
+function findSection(text: string, name: string): { readonly from: number; readonly to: number } {
+  const start = `<!-- bench:${name}:start -->`;
+  const end = `<!-- bench:${name}:end -->`;
   const from = text.indexOf(start);
   const to = text.indexOf(end);
   if (from < 0 || to < from) {
     throw new Error(`${page} lacks the markers ${start} and ${end}`);
   }
-  return `${text.slice(0, from)}${start}\n\n${toMarkdown(section)}\n\n${text.slice(to)}`;
+  return { from: from + start.length, to };
 }
 
 function toMarkdown({ table, pageTables = [table], picture, notes }: Section): string {
@@ -101,12 +112,15 @@ function formatMet(isMet: boolean | undefined): string {
   return isMet ? "yes" : "no";
 }
 
+/** The page has the goals of several versions of Node.js. */
+export const goalSectionName = `goals-${process.versions.node.split(".")[0]}`;
+
 export function createGoalSection(verdicts: readonly Verdict[]): Section {
   return {
-    name: "goals",
+    name: goalSectionName,
     table: createTable(goalColumns, verdicts),
     notes: [
-      "Ratios compare the lowest values of both sides, in CPU time per request unless stated otherwise.",
+      `Node ${process.version}. Ratios compare the lowest values of both sides, in CPU time per request unless stated otherwise.`,
     ],
   };
 }

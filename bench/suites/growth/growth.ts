@@ -102,8 +102,7 @@ function compareWithGoals(results: readonly StoreResult[], node: Estimate): Meas
   const start = ({ startup }: StoreResult) =>
     combine(startup, node, (ready, bare) => ready - nodeStartupFactor * bare);
   return {
-    startWithFew: start(smallest),
-    startWithMany: start(largest),
+    startup: start(largest),
     growthOfRead: ratio(largest.cpu.read, smallest.cpu.read),
     growthOfUpdate: ratio(largest.cpu.update, smallest.cpu.update),
     growthOfPages: ratio(largest.cpu.lastPage, largest.cpu.firstPage),

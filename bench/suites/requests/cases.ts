@@ -1,4 +1,5 @@
 import type { ServerName, ServersUnderTest, ServerUnderTest } from "../../baselines/start.js";
+import { isSelected, type Plan } from "../../plan.js";
 import type { Contender } from "../../rounds.js";
 import { type Scenario, type ScenarioName, scenarios } from "../../scenarios.js";
 
@@ -14,66 +15,69 @@ export type CaseName = `${ServerName}/${ScenarioName}`;
 /** Cases that are compared are adjacent, so that noise on the machine affects all of them. */
 const casesWithGoals: readonly CaseName[] = [
   "bare/readByKey",
-  "lmdb/readByKey",
+  "byHand/readByKey",
   "embedded/readByKey",
+  "byHand/checkOverRest",
+  "embedded/checkOverRest",
   "embedded/forwardAuth",
-  "bare/readByKeyOverConnect",
-  "embedded/readByKeyOverConnect",
-  "embedded/readByKeyOverGrpcWeb",
-  "minimalGrpc/readByKeyOverGrpc",
-  "grpcJs/readByKeyOverGrpc",
-  "embedded/readByKeyOverGrpc",
-  "grpcJs/checkOverGrpc",
   "embedded/checkOverGrpc",
   "embedded/extAuthz",
   "embedded/batchOverGrpc",
-  "embedded/streamOverGrpc",
-  "lmdb/createSession",
+  "byHand/createSession",
   "embedded/createSession",
-  "lmdb/authorizeSession",
+  "byHand/authorizeSession",
   "embedded/authorizeSession",
-  "lmdb/createApplication",
+  "byHand/createApplication",
   "embedded/createApplication",
-  "findOne/readByKeyManyConnections",
-  "mongo/readByKeyManyConnections",
+  "byHandOnMongo/readByKey",
+  "mongo/readByKey",
+  "byHandOnMongo/checkOverRest",
+  "mongo/checkOverRest",
+  "byHandOnMongo/createSession",
   "mongo/createSession",
+  "byHandOnMongo/authorizeSession",
+  "mongo/authorizeSession",
+  "byHandOnMongo/createApplication",
+  "mongo/createApplication",
 ];
 
 const otherCases: readonly CaseName[] = [
-  "embedded/batchSingleKeyOverGrpc",
-  "embedded/checkOverRest",
-  "embedded/batchOverRest",
-  "connectOverHttp1/readByKeyOverConnect",
-  "connectOverHttp2/readByKeyOverGrpc",
-  "bareHttp2/readByKeyOverHttp2",
   "embedded/readByKeyOverHttp2",
-  "mongo/readByKey",
+  "embedded/readByKeyOverConnect",
+  "embedded/readByKeyOverGrpcWeb",
+  "embedded/readByKeyOverGrpc",
+  "embedded/batchSingleKeyOverGrpc",
+  "embedded/batchOverRest",
+  "embedded/streamOverGrpc",
+  "embedded/updateApplication",
+  "embedded/listApplications",
+  "mongo/readByKeyOverHttp2",
   "mongo/readByKeyOverConnect",
   "mongo/readByKeyOverGrpcWeb",
-  "mongo/readByKeyOverHttp2",
   "mongo/readByKeyOverGrpc",
   "mongo/checkOverGrpc",
   "mongo/extAuthz",
   "mongo/forwardAuth",
+  "mongo/batchOverRest",
   "mongo/batchOverGrpc",
   "mongo/streamOverGrpc",
-  "mongo/checkOverRest",
-  "mongo/batchOverRest",
-  "mongo/authorizeSession",
-  "mongo/createApplication",
+  "mongo/updateApplication",
+  "mongo/listApplications",
 ];
 
 /** Selects the cases whose server is available. */
 export function selectCases(
   servers: ServersUnderTest,
-  isFull: boolean,
+  plan: Plan,
 ): ReadonlyMap<CaseName, BenchCase> {
-  const names = isFull ? [...casesWithGoals, ...otherCases] : casesWithGoals;
+  const names = plan.isFull ? [...casesWithGoals, ...otherCases] : casesWithGoals;
   return new Map(
     names.flatMap((name) => {
       const [serverName, scenarioName] = name.split("/") as [ServerName, ScenarioName];
       const target = servers[serverName];
-      return target ? [[name, createCase(target, scenarios[scenarioName])] as const] : [];
+      return target && isSelected(plan, name)
+        ? [[name, createCase(target, scenarios[scenarioName])] as const]
+        : [];
     }),
   );
 }

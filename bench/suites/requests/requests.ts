@@ -1,6 +1,6 @@
 import { statfs } from "node:fs/promises";
 import { arch, cpus, platform, release } from "node:os";
-import { startServersUnderTest } from "../../baselines/start.js";
+import { type ServerName, startServersUnderTest } from "../../baselines/start.js";
 import type { BenchContext } from "../../context.js";
 import type { Measured } from "../../goals.js";
 import type { Plan } from "../../plan.js";
@@ -11,15 +11,13 @@ import { estimateCpu, runRounds, type Sample, type Samples } from "../../rounds.
 import { batchSize, connections, type ScenarioName, scenarios } from "../../scenarios.js";
 import { seededApplications } from "../../seed.js";
 import { type BenchCase, type CaseName, selectCases } from "./cases.js";
-import { countRoundTrips } from "./round-trips.js";
 
 type Cases = ReadonlyMap<CaseName, BenchCase>;
 
 /** Measures the cost of requests and compares it with baseline servers in the same run. */
 export async function measureRequests(context: BenchContext, plan: Plan): Promise<SuiteResult> {
-  const cases = selectCases(await startServersUnderTest(context), plan.isFull);
+  const cases = selectCases(await startServersUnderTest(context), plan);
   const samples = await runRounds("requests", cases, context, plan);
-  const roundTrips = context.mongo && (await countRoundTrips(context.mongo));
   return {
     section: {
       name: "requests",
@@ -30,10 +28,7 @@ export async function measureRequests(context: BenchContext, plan: Plan): Promis
       ],
       notes: await createNotes(context, plan),
     },
-    measured: {
-      ...compareWithGoals(samples),
-      ...(roundTrips && { mongoRoundTrips: roundTrips }),
-    },
+    measured: compareWithGoals(samples),
   };
 }
 
@@ -42,32 +37,29 @@ function compareWithGoals(samples: Samples<CaseName>): Measured {
   const cpuRatio = (own: CaseName, other: CaseName) => ratio(cpu(own), cpu(other));
   const p99 = (name: CaseName) => estimateOf(samples, name, (sample) => sample.p99);
   const p99Ratio = (scenario: ScenarioName) =>
-    ratio(p99(`embedded/${scenario}`), p99(`lmdb/${scenario}`));
-  const time = (name: CaseName) =>
-    estimateOf(samples, name, ({ requestsPerSecond }) => 1 / requestsPerSecond);
-  const createAndAuthorize = (server: "embedded" | "lmdb") =>
+    ratio(p99(`embedded/${scenario}`), p99(`byHand/${scenario}`));
+  const createAndAuthorize = (server: ServerName) =>
     combine(cpu(`${server}/createSession`), cpu(`${server}/authorizeSession`), (a, b) => a + b);
   return {
-    read: cpuRatio("embedded/readByKey", "bare/readByKey"),
-    grpcRead: cpuRatio("embedded/readByKeyOverGrpc", "grpcJs/readByKeyOverGrpc"),
-    grpcCheck: cpuRatio("embedded/checkOverGrpc", "grpcJs/checkOverGrpc"),
-    extAuthz: cpuRatio("embedded/extAuthz", "embedded/checkOverGrpc"),
-    forwardAuth: cpuRatio("embedded/forwardAuth", "embedded/readByKey"),
-    connectRead: cpuRatio("embedded/readByKeyOverConnect", "bare/readByKeyOverConnect"),
-    grpcWebRead: cpuRatio("embedded/readByKeyOverGrpcWeb", "bare/readByKeyOverConnect"),
-    batch: ratio(cpu("embedded/checkOverGrpc"), perItem(cpu("embedded/batchOverGrpc"), batchSize)),
-    stream: cpuRatio("embedded/checkOverGrpc", "embedded/streamOverGrpc"),
-    createSession: cpuRatio("embedded/createSession", "lmdb/createSession"),
-    createAndAuthorize: ratio(createAndAuthorize("embedded"), createAndAuthorize("lmdb")),
-    createApplication: cpuRatio("embedded/createApplication", "lmdb/createApplication"),
+    read: cpuRatio("embedded/readByKey", "byHand/readByKey"),
+    check: cpuRatio("embedded/checkOverRest", "byHand/checkOverRest"),
+    createSession: cpuRatio("embedded/createSession", "byHand/createSession"),
+    createAndAuthorize: ratio(createAndAuthorize("embedded"), createAndAuthorize("byHand")),
+    createApplication: cpuRatio("embedded/createApplication", "byHand/createApplication"),
     createSessionP99: p99Ratio("createSession"),
     authorizeP99: p99Ratio("authorizeSession"),
     createApplicationP99: p99Ratio("createApplication"),
-    mongoRead: ratio(
-      time("findOne/readByKeyManyConnections"),
-      time("mongo/readByKeyManyConnections"),
+    mongoRead: cpuRatio("mongo/readByKey", "byHandOnMongo/readByKey"),
+    mongoCheck: cpuRatio("mongo/checkOverRest", "byHandOnMongo/checkOverRest"),
+    mongoCreateSession: cpuRatio("mongo/createSession", "byHandOnMongo/createSession"),
+    mongoCreateAndAuthorize: ratio(
+      createAndAuthorize("mongo"),
+      createAndAuthorize("byHandOnMongo"),
     ),
-    mongoCreateSession: cpuRatio("mongo/createSession", "findOne/readByKeyManyConnections"),
+    mongoCreateApplication: cpuRatio("mongo/createApplication", "byHandOnMongo/createApplication"),
+    batch: ratio(perItem(cpu("embedded/batchOverGrpc"), batchSize), cpu("embedded/checkOverGrpc")),
+    extAuthz: cpuRatio("embedded/extAuthz", "embedded/checkOverGrpc"),
+    forwardAuth: cpuRatio("embedded/forwardAuth", "embedded/checkOverRest"),
   };
 }
 
@@ -149,6 +141,8 @@ const calls: readonly ScenarioName[] = [
   "createSession",
   "authorizeSession",
   "createApplication",
+  "updateApplication",
+  "listApplications",
 ];
 
 function createCosts(samples: Samples<CaseName>): Cost[] {
@@ -188,7 +182,7 @@ function createComparisons(cases: Cases, samples: Samples<CaseName>): Comparison
     if (serverName === "embedded" || serverName === "mongo") {
       return [];
     }
-    const store = serverName === "findOne" ? "mongo" : "embedded";
+    const store = serverName === "byHandOnMongo" ? "mongo" : "embedded";
     return [
       {
         request: scenario.name,
