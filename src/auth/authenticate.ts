@@ -39,21 +39,42 @@ export function createAuthenticate(
   keyring: Keyring,
   grantPolicy: GrantPolicy,
 ): Authenticate {
-  const { applications, sessions } = store;
   const ifActive = createIfActive(store);
   const addBoundary = createAddBoundary(grantPolicy);
-  const identifyImported = createIdentifyImported(store, keyring);
+  return createLocate(store, keyring, "find", (owner) => ifActive(addBoundary(owner)));
+}
+
+type Found = ApplicationRecord | SessionWithApplication | undefined;
+
+/**
+ * Creates a function that finds the record of a key, wherever it is, and returns what `finish` makes of its owner. The
+ * owner is `undefined` if the secret of the key does not match the record. `finish` is part of the lookup, because
+ * another promise would cost every call.
+ */
+function createLocate<T>(
+  store: Store,
+  keyring: Keyring,
+  lookup: "find" | "findExpired",
+  finish: (owner: Caller | undefined, found: Found) => MaybePromise<T>,
+): (key: string) => MaybePromise<T> {
+  const { applications, sessions } = store;
   return (key) => {
     const parsed = parseOwnedKey(key);
     if (!parsed) {
-      return identifyImported(key);
+      return mapMaybePromise(findByImportedKey(store, keyring, key), (id) =>
+        id === undefined
+          ? finish(undefined, undefined)
+          : mapMaybePromise(applications[lookup](id), (found) =>
+              finish(ownerOfImported(found, key, keyring), found),
+            ),
+      );
     }
     return parsed.kind === "ses"
-      ? mapMaybePromise(sessions.find(parsed.id), (found) =>
-          ifActive(addBoundary(ownerOfSession(found, key, keyring))),
+      ? mapMaybePromise(sessions[lookup](parsed.id), (found) =>
+          finish(ownerOfSession(found, key, keyring), found),
         )
-      : mapMaybePromise(applications.find(parsed.id), (found) =>
-          ifActive(ownerOfApplication(found, parsed, key, keyring)),
+      : mapMaybePromise(applications[lookup](parsed.id), (found) =>
+          finish(ownerOfApplication(found, parsed, key, keyring), found),
         );
   };
 }
@@ -83,34 +104,14 @@ export function createIdentifyCertificate(
 
 /** Returns the owner of an unexpired key, even if the key is disabled. */
 export function createFindOwner(store: Store, keyring: Keyring): Authenticate {
-  const { applications, sessions } = store;
-
-  function find(key: string): MaybePromise<Caller | undefined> {
-    const parsed = parseOwnedKey(key);
-    if (parsed?.kind === "ses") {
-      return mapMaybePromise(sessions.find(parsed.id), (found) =>
-        ownerOfSession(found, key, keyring),
-      );
-    }
-    if (parsed) {
-      return mapMaybePromise(applications.find(parsed.id), (found) =>
-        ownerOfApplication(found, parsed, key, keyring),
-      );
-    }
-    return mapMaybePromise(findByImportedKey(store, keyring, key), (id) =>
-      id === undefined
-        ? undefined
-        : mapMaybePromise(applications.find(id), (found) => ownerOfImported(found, key, keyring)),
-    );
-  }
-
-  return (key) =>
-    mapMaybePromise(
-      find(key),
-      (owner) =>
-        owner &&
-        mapMaybePromise(hasExpired(store, owner), (isExpired) => (isExpired ? undefined : owner)),
-    );
+  return createLocate(
+    store,
+    keyring,
+    "find",
+    (owner) =>
+      owner &&
+      mapMaybePromise(hasExpired(store, owner), (isExpired) => (isExpired ? undefined : owner)),
+  );
 }
 
 /** Authenticates many keys. Duplicates are looked up once. */
@@ -122,7 +123,7 @@ export function createAuthenticateMany(
   const { applications, sessions } = store;
   const ifActive = createIfActive(store);
   const addBoundary = createAddBoundary(grantPolicy);
-  const identifyImported = createIdentifyImported(store, keyring);
+  const authenticate = createAuthenticate(store, keyring, grantPolicy);
   return async (keys) => {
     const owners = new Map<string, MaybePromise<Caller | undefined>>();
     const applicationKeys: Owned[] = [];
@@ -151,7 +152,7 @@ export function createAuthenticateMany(
       owners.set(key, ifActive(addBoundary(ownerOfSession(foundSessions[index], key, keyring))));
     }
     for (const key of imported) {
-      owners.set(key, identifyImported(key));
+      owners.set(key, authenticate(key));
     }
     const found = keys.map((key) => owners.get(key));
     return found.some((owner) => owner instanceof Promise)
@@ -171,8 +172,6 @@ export function createIdentifyInactive(store: Store, keyring: Keyring): Identify
 }
 
 export function createFindClaimedOwner(store: Store, keyring: Keyring): FindClaimedOwner {
-  const { applications, sessions } = store;
-
   function inactiveReason(
     owner: Caller,
     isExpired: boolean,
@@ -185,61 +184,21 @@ export function createFindClaimedOwner(store: Store, keyring: Keyring): FindClai
     });
   }
 
-  function toClaimedOwner(
-    found: Caller | undefined,
-    owner: Caller | undefined,
-    isExpired: boolean,
-  ): MaybePromise<ClaimedOwner | undefined> {
-    return owner
-      ? mapMaybePromise(inactiveReason(owner, isExpired), (reason) => ({ owner, reason }))
-      : found && { owner: found, reason: undefined };
-  }
-
-  function findByApplication(
-    id: string,
-    ownerIn: (application: ApplicationRecord | undefined) => Caller | undefined,
-  ): MaybePromise<ClaimedOwner | undefined> {
-    return mapMaybePromise(applications.find(id), (active) =>
-      mapMaybePromise(active ?? applications.findExpired(id), (application) =>
-        toClaimedOwner(application && { application }, ownerIn(application), !active),
-      ),
+  const locateIn = (lookup: "find" | "findExpired") =>
+    createLocate<ClaimedOwner | undefined>(store, keyring, lookup, (owner, found) =>
+      owner
+        ? mapMaybePromise(inactiveReason(owner, lookup === "findExpired"), (reason) => ({
+            owner,
+            reason,
+          }))
+        : found && {
+            owner: "session" in found ? found : { application: found },
+            reason: undefined,
+          },
     );
-  }
-
-  return (key) => {
-    const parsed = parseOwnedKey(key);
-    if (!parsed) {
-      return mapMaybePromise(findByImportedKey(store, keyring, key), (id) =>
-        id === undefined
-          ? undefined
-          : findByApplication(id, (application) => ownerOfImported(application, key, keyring)),
-      );
-    }
-    const { id } = parsed;
-    if (parsed.kind === "ses") {
-      return mapMaybePromise(sessions.find(id), (active) =>
-        mapMaybePromise(active ?? sessions.findExpired(id), (found) =>
-          toClaimedOwner(found, ownerOfSession(found, key, keyring), !active),
-        ),
-      );
-    }
-    return findByApplication(id, (application) =>
-      ownerOfApplication(application, parsed, key, keyring),
-    );
-  };
-}
-
-/** Authenticates imported keys, if they are enabled. */
-function createIdentifyImported(store: Store, keyring: Keyring): Authenticate {
-  const ifActive = createIfActive(store);
-  return (key) =>
-    mapMaybePromise(findByImportedKey(store, keyring, key), (id) =>
-      id === undefined
-        ? undefined
-        : mapMaybePromise(store.applications.find(id), (application) =>
-            ifActive(ownerOfImported(application, key, keyring)),
-          ),
-    );
+  const locate = locateIn("find");
+  const locateExpired = locateIn("findExpired");
+  return (key) => mapMaybePromise(locate(key), (claimed) => claimed ?? locateExpired(key));
 }
 
 /** Finds the application of an imported key by its hash, because the key does not contain an id. */
@@ -285,7 +244,7 @@ function createIfActive(store: Store) {
 
 /** Limits a session to the permissions of its authorizer, if the policy requires it. */
 export function createAddBoundary(grantPolicy: GrantPolicy) {
-  return (owner: SessionWithApplication | undefined): Caller | undefined =>
+  return (owner: Caller | undefined): Caller | undefined =>
     owner?.authorizer && grantPolicy === "held" ? { ...owner, boundary: owner.authorizer } : owner;
 }
 
