@@ -12,8 +12,9 @@ import { type Clock, createPageBudget } from "../port/store.js";
 import type { EventKey } from "../port/transfer.js";
 import type { Environment } from "./environment.js";
 import type { EventIndex } from "./event-index.js";
+import { createEncoder } from "./message-encoder.js";
 import { numberKey, numberOf } from "./row-keys.js";
-import { encodeAfter } from "./rows.js";
+import { layoutNumber } from "./rows.js";
 
 /**
  * The audit log of all tenants, in the commit order of all processes. Events are
@@ -180,8 +181,11 @@ const idSize = 16;
 const eventIdAt = eventTenantAt + idSize;
 const eventHeaderSize = eventIdAt + idSize;
 
+const encodeMessage = createEncoder(EventRecordSchema);
+
 function encodeEvent(event: EventRecord): Buffer {
-  const row = encodeAfter(eventHeaderSize, EventRecordSchema, event);
+  const row = encodeMessage(event, eventHeaderSize);
+  row[0] = layoutNumber;
   row.writeDoubleBE(event.at, eventTimeAt);
   writeId(event.tenantId, row, eventTenantAt);
   writeId(event.id, row, eventIdAt);

@@ -1,11 +1,4 @@
-import {
-  create,
-  type DescField,
-  type DescMessage,
-  fromBinary,
-  type MessageInitShape,
-  toBinary,
-} from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, fromBinary } from "@bufbuild/protobuf";
 import { WireType } from "@bufbuild/protobuf/wire";
 import {
   ApplicationRecordSchema,
@@ -23,6 +16,7 @@ import {
   type SessionFields,
   type SessionRecord,
 } from "../port/records.js";
+import { createEncoder } from "./message-encoder.js";
 
 /**
  * A row is a header with what authentication needs, then the record as a
@@ -40,7 +34,7 @@ import {
  *     44  session epoch
  *     48  authorization epoch
  */
-const layoutNumber = 1;
+export const layoutNumber = 1;
 const flagsAt = 1;
 const typeAt = 2;
 const keyCountAt = 3;
@@ -65,17 +59,6 @@ export interface Layout<Fields extends object, R extends Fields> {
   open(id: string, row: Buffer, fields?: Fields): R;
 }
 
-/** Encodes a message after an empty header. */
-export function encodeAfter(headerSize: number, schema: DescMessage, fields: object): Buffer {
-  const record = create(schema, fields as MessageInitShape<DescMessage>);
-  const message = toBinary(schema, record, { writeUnknownFields: false });
-  const row = Buffer.allocUnsafe(headerSize + message.length);
-  row.fill(0, 0, headerSize);
-  row.set(message, headerSize);
-  row[0] = layoutNumber;
-  return row;
-}
-
 interface CommonFields {
   readonly lastUsedAt?: number | undefined;
   readonly expiresAt?: number | undefined;
@@ -89,6 +72,7 @@ function writeCommonHeader(
   fields: CommonFields,
   epoch: number,
 ): void {
+  row[0] = layoutNumber;
   row.writeDoubleBE(version, versionAt);
   row.writeDoubleBE(fields.lastUsedAt ?? Number.NEGATIVE_INFINITY, useAt);
   row.writeDoubleBE(fields.expiresAt ?? Number.POSITIVE_INFINITY, expiryAt);
@@ -168,6 +152,8 @@ const restrictedFlag = 2;
 /** The header has one byte for the number of keys. */
 const maxKeys = 255;
 
+const encodeApplication = createEncoder(ApplicationRecordSchema);
+
 export const applicationLayout: Layout<ApplicationFields, ApplicationRecord> = {
   encode(application, version) {
     const { keys } = application;
@@ -175,7 +161,7 @@ export const applicationLayout: Layout<ApplicationFields, ApplicationRecord> = {
       throw new RangeError(`An application can have at most ${maxKeys} keys, not ${keys.length}.`);
     }
     const headerSize = commonSize + keys.length * keySize;
-    const row = encodeAfter(headerSize, ApplicationRecordSchema, application);
+    const row = encodeApplication(application, headerSize);
     writeCommonHeader(row, version, application, application.sessionEpoch);
     row[flagsAt] =
       (application.disabled ? disabledFlag : 0) | (isRestricted(application) ? restrictedFlag : 0);
@@ -396,10 +382,12 @@ const sessionKeyHashAt = authorizerAt + idSize;
 const authorizationAt = sessionKeyHashAt + hashSize;
 const sessionHeaderSize = authorizationAt + 8;
 
+const encodeSession = createEncoder(SessionRecordSchema);
+
 export const sessionLayout: Layout<SessionFields, SessionRecord> = {
   encode(session, version) {
     assertHashSize(session.keyHash);
-    const row = encodeAfter(sessionHeaderSize, SessionRecordSchema, session);
+    const row = encodeSession(session, sessionHeaderSize);
     writeCommonHeader(row, version, session, session.epoch);
     writeId(session.applicationId, row, applicationAt);
     if (session.authorizedBy !== undefined) {

@@ -110,6 +110,8 @@ function anyScalar(scalar: ScalarType | undefined): fc.Arbitrary<unknown> {
       return fc.double({ noNaN: true, noDefaultInfinity: true }).map((number) => number + 0);
     case ScalarType.BOOL:
       return fc.boolean();
+    case ScalarType.BYTES:
+      return fc.uint8Array({ maxLength: 300 });
     default:
       throw new Error(`no generator for scalar type ${scalar}`);
   }
