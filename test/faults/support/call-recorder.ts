@@ -11,6 +11,8 @@ export interface Outcome<T = unknown> {
   readonly result: string;
   readonly value?: T;
   readonly hasRetryHint: boolean;
+  /** The version in the error `version_mismatch`. */
+  readonly currentVersion?: string | undefined;
   readonly startedAt: number;
   readonly endedAt: number;
 }
@@ -64,9 +66,11 @@ async function settle<T>(call: Promise<T>) {
   try {
     return { result: "done", value: await call };
   } catch (error) {
-    return error instanceof ApiFailure && error.reason !== ""
-      ? { result: error.reason, hasRetryHint: error.hasRetryHint }
-      : { result: "lost" };
+    if (!(error instanceof ApiFailure && error.reason !== "")) {
+      return { result: "lost" };
+    }
+    const { reason: result, hasRetryHint, facts } = error;
+    return { result, hasRetryHint, currentVersion: facts.currentVersion };
   }
 }
 

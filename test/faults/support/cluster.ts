@@ -51,19 +51,11 @@ async function startOn(set: ReplicaSet, running: Instance[]): Promise<Cluster> {
   running.push(...(await allOrUndo(starting, (instance) => instance.kill())));
   const root = await bootstrapping;
   const instances = running as [Instance, Instance];
-  const [first, second] = instances;
-  const rest = ({ name, url }: Instance): Endpoint => ({
-    instance: name,
-    protocol: "REST",
-    api: createRestApi(url),
-  });
-  const grpc = ({ name, url }: Instance): Endpoint => ({
-    instance: name,
-    protocol: "gRPC",
-    api: createGrpcApi(new URL(url).host),
-  });
-  const restEndpoints = [rest(first), rest(second)] as const;
-  const endpoints = [...restEndpoints, grpc(first), grpc(second)];
+  const endpoints = endpointsOf(instances);
+  const restEndpoints = endpoints.filter(({ protocol }) => protocol === "REST") as [
+    Endpoint,
+    Endpoint,
+  ];
   const createKey = async (type: string, permissions: string[]) =>
     keyOf(
       await retryWhileUnavailable(() =>
@@ -87,3 +79,17 @@ async function startOn(set: ReplicaSet, running: Instance[]): Promise<Cluster> {
     },
   };
 }
+
+/** Each instance over each protocol. */
+export const endpointsOf = (instances: readonly Instance[]): Endpoint[] => [
+  ...instances.map(({ name, url }) => ({
+    instance: name,
+    protocol: "REST",
+    api: createRestApi(url),
+  })),
+  ...instances.map(({ name, url }) => ({
+    instance: name,
+    protocol: "gRPC",
+    api: createGrpcApi(new URL(url).host),
+  })),
+];

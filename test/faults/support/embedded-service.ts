@@ -42,7 +42,8 @@ export function useEmbeddedServices() {
   };
 }
 
-async function killGroup({ child, ended }: CapturedProcess): Promise<void> {
+/** Kills a process that was started as `detached`, with all its workers. */
+export async function killGroup({ child, ended }: CapturedProcess): Promise<void> {
   try {
     process.kill(-(child.pid as number), "SIGKILL");
   } catch {

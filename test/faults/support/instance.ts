@@ -1,6 +1,7 @@
 import { reservePorts } from "../../support/service/ports.js";
 import type { CapturedProcess } from "../../support/service/run-latchkey.js";
 import { startService } from "../../support/service/service-process.js";
+import { killGroup } from "./embedded-service.js";
 
 /** An instance in its own process, which restarts at the same address. */
 export interface Instance {
@@ -10,6 +11,7 @@ export interface Instance {
   loggedErrors(): string[];
   isRunning(): boolean;
   start(): Promise<void>;
+  /** Kills it with all its workers. */
   kill(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -23,15 +25,11 @@ export async function startInstance(
 
   async function start(): Promise<string> {
     const PORT = String(port);
-    const { url, process } = await startService({ ...environment, PORT, LOG_LEVEL: "info" });
+    const settings = { ...environment, PORT, LOG_LEVEL: "info" };
+    // In its own process group, which can be killed at once.
+    const { url, process } = await startService(settings, { detached: true });
     runs.push(process);
     return url;
-  }
-
-  async function terminate(signal: NodeJS.Signals): Promise<void> {
-    const run = runs.at(-1);
-    run?.child.kill(signal);
-    await run?.ended();
   }
 
   const url = await start();
@@ -40,8 +38,18 @@ export async function startInstance(
     url,
     isRunning: () => runs.at(-1)?.child.signalCode === null,
     start: async () => void (await start()),
-    kill: () => terminate("SIGKILL"),
-    stop: () => terminate("SIGTERM"),
+
+    async kill() {
+      const run = runs.at(-1);
+      await (run && killGroup(run));
+    },
+
+    async stop() {
+      const run = runs.at(-1);
+      run?.child.kill("SIGTERM");
+      await run?.ended();
+    },
+
     loggedErrors: () =>
       runs.flatMap(({ output }) => [
         ...output.stdout.split("\n").filter((line) => /"level":"(error|fatal)"/.test(line)),

@@ -1,0 +1,58 @@
+import { until } from "../../support/until.js";
+import { createCallRecorder, type Endpoint, type Outcome } from "../support/call-recorder.js";
+import { startHistoryLoad } from "./load.js";
+import { checkRecords, type Incident } from "./timeline.js";
+
+/** Something that happens to a service under load. */
+interface Disturbance {
+  readonly name: string;
+  /** Resolves when the service works again. */
+  inject(): Promise<void> | void;
+}
+
+interface RunOptions {
+  readonly endpoints: readonly Endpoint[];
+  /** A key with all permissions. */
+  readonly root: string;
+  readonly random: () => number;
+  /** The number of calls before, between and after the disturbances. */
+  readonly calls: number;
+  readonly disturbances: readonly Disturbance[];
+}
+
+interface RunResult {
+  /** A timeline of each record that no sequential order explains. */
+  readonly violations: readonly string[];
+  readonly outcomes: readonly Outcome[];
+}
+
+/** The operations that must have succeeded for a meaningful result. */
+const operations =
+  "create rename regenerate disable enable revoke-all delete open authorize get use list".split(
+    " ",
+  );
+
+/** Disturbs a service under load, and checks the histories of all records. */
+export async function runHistories(options: RunOptions): Promise<RunResult> {
+  const { calls, disturbances, ...loadOptions } = options;
+  const recorder = createCallRecorder();
+  const incidents: Incident[] = [];
+  const load = startHistoryLoad({ ...loadOptions, recorder });
+  const untilMoreCalls = () => {
+    const enough = recorder.outcomes.length + calls;
+    return until(async () => recorder.outcomes.length >= enough);
+  };
+  await untilMoreCalls();
+  for (const { name, inject } of disturbances) {
+    incidents.push({ at: performance.now(), text: name });
+    await inject();
+    await untilMoreCalls();
+  }
+  const isDone = (operation: string) =>
+    recorder.outcomes.some(
+      (outcome) => outcome.operation === operation && outcome.result === "done",
+    );
+  await until(async () => operations.every(isDone));
+  await load.stop();
+  return { violations: checkRecords(load.records, incidents), outcomes: recorder.outcomes };
+}
