@@ -8,7 +8,7 @@ import { combine, type Estimate, estimate, ratio } from "./report/estimate.js";
 import { asText, type Column, createTable, formatEstimate } from "./report/table.js";
 import { type Contender, runRounds, type Sample, type Samples } from "./rounds.js";
 import { connections, type ScenarioName, scenarios } from "./scenarios.js";
-import { type Keys, seedThroughService } from "./seed.js";
+import { type Keys, seed } from "./seed.js";
 import {
   type LatchkeyOptions,
   ownFolder,
@@ -55,6 +55,7 @@ interface Variant {
   readonly store: Comparison["store"];
   readonly environment: StoreEnvironment;
   readonly options: LatchkeyOptions;
+  readonly databasePid: number | undefined;
   readonly keys: Keys;
 }
 
@@ -121,8 +122,9 @@ async function fillStores(
           ? { ...database?.store, MONGODB_DATABASE: side }
           : { DATA_DIR: join(parent, `data-${side}`) };
       const options = { cores: cores.server, folder: folders[side] };
-      const keys = await seedThroughService(environment, options, generator, count);
-      variants.push({ side, store, environment, options, keys });
+      const keys = await seed(environment, options, generator, count);
+      const databasePid = store === "mongo" ? database?.pid : undefined;
+      variants.push({ side, store, environment, options, databasePid, keys });
     }
   }
   return variants;
@@ -138,7 +140,7 @@ async function measureNewProcesses(
   const running: (Variant & { readonly server: Server })[] = [];
   for (const variant of variants) {
     const server = await startLatchkey(variant.environment, variant.options);
-    running.push({ ...variant, server });
+    running.push({ ...variant, server: { ...server, databasePid: variant.databasePid } });
   }
   const contenders = new Map<string, Contender>();
   for (const { store, scenarios: names, connections: count } of selected) {
@@ -166,6 +168,7 @@ function caseOf(side: Side, store: string, scenario: ScenarioName, count: number
 /** What the requests of a comparison need together. */
 interface Need {
   readonly cpu: Estimate;
+  readonly databaseCpu: Estimate;
   /** The time per request of all connections together. */
   readonly time: Estimate;
   readonly p50: Estimate;
@@ -184,6 +187,7 @@ function summarize(comparison: Comparison, samples: Samples<string>): Outcome {
         .reduce((sum, added) => combine(sum, added, (a, b) => a + b));
     return {
       cpu: sumOf(({ cpu }) => cpu),
+      databaseCpu: sumOf(({ databaseCpu }) => databaseCpu),
       time: sumOf(({ requestsPerSecond }) => 1 / requestsPerSecond),
       p50: sumOf(({ p50 }) => p50),
     };
@@ -199,6 +203,11 @@ function createColumns(commit: string): readonly Column<Outcome>[] {
     {
       title: "CPU ×",
       text: ({ own, reference }) => formatEstimate(ratio(own.cpu, reference.cpu), 2),
+    },
+    {
+      title: "mongod CPU ×",
+      text: ({ own, reference }) =>
+        formatEstimate(ratio(own.databaseCpu, reference.databaseCpu), 2),
     },
     {
       title: "requests/s ×",

@@ -25,8 +25,8 @@ export interface BenchContext {
 export async function createContext(folder: string): Promise<BenchContext> {
   const cores = chooseCores();
   const generator = startGenerator(cores.load);
-  const embedded = await startWithEmbeddedStore(folder, cores);
-  const mongo = await startWithMongo(cores);
+  const embedded = await startWithEmbeddedStore(folder, cores, generator);
+  const mongo = await startWithMongo(cores, generator);
   return { cores, folder, generator, embedded, mongo };
 }
 
@@ -50,19 +50,27 @@ export interface Instance {
   readonly databasePid?: number;
 }
 
-function startWithEmbeddedStore(folder: string, cores: Cores): Promise<Instance> {
+function startWithEmbeddedStore(
+  folder: string,
+  cores: Cores,
+  generator: LoadGenerator,
+): Promise<Instance> {
   return startInstance(
     "embedded store",
     { DATA_DIR: join(folder, "data") },
     { cores: cores.server },
+    generator,
   );
 }
 
-async function startWithMongo(cores: Cores): Promise<Instance | undefined> {
+async function startWithMongo(
+  cores: Cores,
+  generator: LoadGenerator,
+): Promise<Instance | undefined> {
   const mongod = await startDatabase(cores);
   return (
     mongod && {
-      ...(await startInstance("MongoDB", mongod.store, { cores: cores.server })),
+      ...(await startInstance("MongoDB", mongod.store, { cores: cores.server }, generator)),
       databasePid: mongod.pid,
     }
   );
@@ -92,7 +100,8 @@ export async function startInstance(
   name: string,
   store: StoreEnvironment,
   options: LatchkeyOptions,
+  generator: LoadGenerator,
 ): Promise<Instance> {
-  const keys = await seed(store, seededApplications);
+  const keys = await seed(store, options, generator, seededApplications);
   return { name, store, keys, server: await startLatchkey(store, options) };
 }

@@ -16,6 +16,8 @@ export interface Contender {
 export interface Sample {
   /** Microseconds of server CPU time per request. `NaN` if it cannot be measured. */
   readonly cpu: number;
+  /** The same of the database. */
+  readonly databaseCpu: number;
   readonly requestsPerSecond: number;
   /** Latencies in milliseconds. */
   readonly p50: number;
@@ -69,9 +71,11 @@ export async function measure(
   duration: number,
 ): Promise<{ readonly sample: Sample; readonly responses: readonly string[] }> {
   const result = await generator.run(server, load, duration);
-  const { requests, seconds, cpuSeconds, p50, p99, responses } = result;
-  const cpu = (cpuSeconds * 1_000_000) / requests;
-  return { sample: { cpu, requestsPerSecond: requests / seconds, p50, p99 }, responses };
+  const { requests, seconds, p50, p99, responses } = result;
+  const cpu = (result.cpuSeconds * 1_000_000) / requests;
+  const databaseCpu = (result.databaseCpuSeconds * 1_000_000) / requests;
+  const requestsPerSecond = requests / seconds;
+  return { sample: { cpu, databaseCpu, requestsPerSecond, p50, p99 }, responses };
 }
 
 /** Estimates what a request costs. `NaN` if the contender was not measured. */

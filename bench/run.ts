@@ -71,6 +71,7 @@ async function main(): Promise<void> {
   });
   const plan = {
     ...withRounds(values.quick ? quickPlan : fullPlan, values.rounds),
+    ...(values.goals && { suites: quickPlan.suites, isFull: false }),
     names: positionals,
   };
   const folder = await createTempFolder();
@@ -89,8 +90,7 @@ async function main(): Promise<void> {
   if (isMeasuringGoals && writesPage) {
     await assertPageHas(goalSectionName);
   }
-  const names = values.only ?? (values.goals ? quickPlan.suites : plan.suites);
-  const byName = await runSuites(context, plan, names);
+  const byName = await runSuites(context, plan, values.only ?? plan.suites);
   const results = fullPlan.suites.flatMap((name) => byName.get(name) ?? []);
   const verdicts = evaluateGoals({
     ...(Object.assign({}, ...results.map(({ measured }) => measured)) as Measured),

@@ -12,6 +12,8 @@ import { pinCommand } from "./processes.js";
 export interface Server {
   readonly port: number;
   readonly pid: number;
+  /** Set if the CPU time of its database is measured, too. */
+  readonly databasePid?: number | undefined;
   /** Milliseconds from the start until it was ready. */
   readonly startupMs: number;
   stop(): Promise<void>;

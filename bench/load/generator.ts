@@ -11,7 +11,8 @@ export interface LoadGenerator {
 
 export function startGenerator(cores?: string): LoadGenerator {
   const worker = startWorker<LoadTask, LoadResult>(new URL("worker.ts", import.meta.url), cores);
-  const run = ({ pid }: Server, load: Load, seconds: number) => worker.run({ load, seconds, pid });
+  const run = ({ pid, databasePid }: Server, load: Load, seconds: number) =>
+    worker.run({ load, seconds, pid, databasePid });
   return {
     run,
     async verify(server, load) {

@@ -37,6 +37,7 @@ export interface LoadTask {
   readonly seconds: number;
   /** The process id of the server. */
   readonly pid: number;
+  readonly databasePid?: number | undefined;
 }
 
 export interface LoadResult {
@@ -44,6 +45,8 @@ export interface LoadResult {
   readonly seconds: number;
   /** The CPU time of the server. `NaN` if it cannot be measured. */
   readonly cpuSeconds: number;
+  /** The CPU time of the database. `NaN` if there is none. */
+  readonly databaseCpuSeconds: number;
   /** Latencies in milliseconds. */
   readonly p50: number;
   readonly p99: number;

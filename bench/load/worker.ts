@@ -22,15 +22,20 @@ interface Measurements {
 }
 
 /** Opening the connections does not count. */
-async function run({ load, seconds, pid }: LoadTask): Promise<LoadResult> {
+async function run({ load, seconds, pid, databasePid }: LoadTask): Promise<LoadResult> {
   const measurements: Measurements = { latencies: [], responses: [] };
   const driver = await openDriver(load);
   try {
-    const cpuBefore = getCpuSeconds(pid);
+    const getDatabaseCpu = () => (databasePid ? getCpuSeconds(databasePid) : Number.NaN);
+    const [cpuBefore, databaseBefore] = [getCpuSeconds(pid), getDatabaseCpu()];
     const started = performance.now();
     await driver.run(started + seconds * 1000, measurements);
     const elapsed = (performance.now() - started) / 1000;
-    return summarize(measurements, elapsed, getCpuSeconds(pid) - cpuBefore);
+    return summarize(measurements, {
+      seconds: elapsed,
+      cpuSeconds: getCpuSeconds(pid) - cpuBefore,
+      databaseCpuSeconds: getDatabaseCpu() - databaseBefore,
+    });
   } finally {
     driver.close();
   }
@@ -131,16 +136,14 @@ async function runOpenLoop(
 
 function summarize(
   { latencies, responses }: Measurements,
-  seconds: number,
-  cpuSeconds: number,
+  spent: Pick<LoadResult, "seconds" | "cpuSeconds" | "databaseCpuSeconds">,
 ): LoadResult {
   if (latencies.length === 0) {
     throw new Error("no request was sent");
   }
   return {
+    ...spent,
     requests: latencies.length,
-    seconds,
-    cpuSeconds,
     p50: percentile(latencies, 50),
     p99: percentile(latencies, 99),
     responses,

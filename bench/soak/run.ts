@@ -15,6 +15,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { startMongod } from "../../test/support/mongo/mongod.js";
 import { cleanUp, createTempFolder, onExit, waitForInterrupt } from "../child-processes.js";
+import { startGenerator } from "../load/generator.js";
 import { seed } from "../seed.js";
 import { addressOf, type StoreEnvironment, startLatchkey } from "../servers.js";
 import { createJourneys } from "./journeys.js";
@@ -47,7 +48,7 @@ async function main(): Promise<void> {
     ? await startDatabase()
     : { DATA_DIR: join(await createTempFolder(), "data") };
   reportProgress("filling the store");
-  const keys = await seed(store, seededApplications);
+  const keys = await seed(store, { cores: undefined }, startGenerator(), seededApplications);
   // A short retention of audit entries, so that the data stop growing.
   const environment = { ...store, EVENT_RETENTION: "2m" };
   const workers = Number(values.workers);

@@ -23,7 +23,7 @@ export async function measureExpiry(context: BenchContext, plan: Plan): Promise<
   const { speed, seconds, loads } = plan.expiry;
   const { folder, cores, generator } = context;
   const store = { DATA_DIR: join(folder, "expiry"), SESSION_TTL: `${lifetime}s` };
-  const keys = await seed(store, 1);
+  const keys = await seed(store, { cores: cores.server }, generator, 1);
   const server = await startLatchkey(store, {
     cores: cores.server,
     nodeOptions: ["--import", createFastClock(speed)],

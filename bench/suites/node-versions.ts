@@ -69,13 +69,21 @@ export async function measureNodeVersions(context: BenchContext, plan: Plan): Pr
   };
 }
 
-async function startOn(major: number, { folder, cores }: BenchContext): Promise<Runtime> {
+async function startOn(
+  major: number,
+  { folder, cores, generator }: BenchContext,
+): Promise<Runtime> {
   reportProgress(`node-versions: starting on Node ${major}`);
   const { stdout: path } = await run(installScript, [String(major)]);
   const node = path.trim();
   const { stdout: version } = await run(node, ["--version"]);
   const store = { DATA_DIR: join(folder, `node-${major}`) };
-  const instance = await startInstance(`Node ${major}`, store, { cores: cores.server, node });
+  const instance = await startInstance(
+    `Node ${major}`,
+    store,
+    { cores: cores.server, node },
+    generator,
+  );
   return { version: version.trim(), instance };
 }
 

@@ -32,7 +32,7 @@ interface StoreResult {
 
 /** Measures requests, startup and memory with a growing number of applications. */
 export async function measureGrowth(context: BenchContext, plan: Plan): Promise<SuiteResult> {
-  const stores = await seedStores(context.folder, plan.growthSizes);
+  const stores = await seedStores(context, plan.growthSizes);
   reportProgress("growth: measuring startup");
   const startup = await measureStartup(stores, plan.rounds, context.cores.server);
   const results = await measureLoads(context, plan, stores, startup);

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { stopOnExit } from "../../child-processes.js";
-import { reportProgress } from "../../context.js";
+import { type BenchContext, reportProgress } from "../../context.js";
 import type { Load } from "../../load/load.js";
 import { pinCommand } from "../../processes.js";
 import { get, type LoadTarget, pageSize, scenarios } from "../../scenarios.js";
@@ -17,14 +17,15 @@ export interface SeededStore {
 }
 
 export async function seedStores(
-  folder: string,
+  { folder, cores, generator }: BenchContext,
   sizes: readonly number[],
 ): Promise<readonly SeededStore[]> {
   const stores: SeededStore[] = [];
   for (const size of sizes) {
     reportProgress(`growth: creating ${size.toLocaleString("en")} applications`);
     const environment = { DATA_DIR: join(folder, `growth-${size}`) };
-    stores.push({ size, keys: await seed(environment, size), environment });
+    const keys = await seed(environment, { cores: cores.server }, generator, size);
+    stores.push({ size, keys, environment });
   }
   return stores;
 }
