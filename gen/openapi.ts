@@ -3606,7 +3606,7 @@ export const openapi = {
           "Access"
         ],
         "summary": "Checks whether a key has a permission, for a token or without one",
-        "description": "The subject is an application or a session of the caller's tenant: the owner of the key in the body, or the one with the id in the body. A denial is a normal response with `allowed` false, not an error.\n\nRequires the permission `access:check`, which only private applications, management applications, and sessions can hold.",
+        "description": "The principal is an application or a session of the caller's tenant: the owner of the key in the body, or the one with the id in the body. A denial is a normal response with `allowed` false, not an error.\n\nRequires the permission `access:check`, which only private applications, management applications, and sessions can hold.",
         "x-access": "Requires the permission `access:check`, which only private applications, management applications, and sessions can hold.",
         "x-required-permission": "access:check",
         "x-callers": [
@@ -3740,7 +3740,7 @@ export const openapi = {
                     {
                       "field": "key",
                       "message": "must be the key of an application or session: lk_, then prv, pub, mgt or ses, then _ and 61 letters and digits; or a key imported from another system, of 16 to 200 visible characters",
-                      "code": "string.subject_key"
+                      "code": "string.principal_key"
                     }
                   ]
                 }
@@ -11015,7 +11015,7 @@ export const openapi = {
       },
       "CheckAccessRequest": {
         "type": "object",
-        "description": "A check: does this key, application or session have this permission on this token?\n\nExactly one of `key`, `application_id`, `session_id` and `external_id` names the subject.",
+        "description": "A check: does this key, application or session have this permission on this token?\n\nExactly one of `key`, `application_id`, `session_id` and `external_id` names the principal.",
         "properties": {
           "key": {
             "type": "string",
@@ -11023,7 +11023,7 @@ export const openapi = {
             "examples": [
               "lk_ses_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw"
             ],
-            "description": "The subject: the key of an application or session.\n\nMust be the key of an application or session: lk_, then prv, pub, mgt or ses, then _ and 61 letters and digits; or a key imported from another system, of 16 to 200 visible characters."
+            "description": "The principal: the key of an application or session.\n\nMust be the key of an application or session: lk_, then prv, pub, mgt or ses, then _ and 61 letters and digits; or a key imported from another system, of 16 to 200 visible characters."
           },
           "application_id": {
             "type": "string",
@@ -11031,7 +11031,7 @@ export const openapi = {
             "examples": [
               "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
             ],
-            "description": "The subject, instead of a key: the id of an application."
+            "description": "The principal, instead of a key: the id of an application."
           },
           "session_id": {
             "type": "string",
@@ -11039,7 +11039,7 @@ export const openapi = {
             "examples": [
               "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f"
             ],
-            "description": "The subject, instead of a key: the id of a session."
+            "description": "The principal, instead of a key: the id of a session."
           },
           "external_id": {
             "type": "string",
@@ -11048,7 +11048,7 @@ export const openapi = {
             "examples": [
               "svc-4711"
             ],
-            "description": "The subject, instead of a key: the external id of an application."
+            "description": "The principal, instead of a key: the external id of an application."
           },
           "permission": {
             "type": "string",
@@ -11070,7 +11070,7 @@ export const openapi = {
             "examples": [
               "https://shop.example.com"
             ],
-            "description": "The `Origin` header of the subject's request to you, if it had one. Required if the subject's application has `allowed_origins`."
+            "description": "The `Origin` header of the principal's request to you, if it had one. Required if the principal's application has `allowed_origins`."
           },
           "address": {
             "type": "string",
@@ -11078,7 +11078,7 @@ export const openapi = {
             "examples": [
               "203.0.113.7"
             ],
-            "description": "The IP address of the client of the subject's request to you, with or without a port, for example `203.0.113.7:4312` or `[2001:db8::7]:443`. Required if the subject's application has `allowed_cidrs`. Another text is then refused, but that of a Unix socket (`unix:…` or `@`) counts as absent."
+            "description": "The IP address of the client of the principal's request to you, with or without a port, for example `203.0.113.7:4312` or `[2001:db8::7]:443`. Required if the principal's application has `allowed_cidrs`. Another text is then refused, but that of a Unix socket (`unix:…` or `@`) counts as absent."
           }
         },
         "required": [
@@ -11191,7 +11191,7 @@ export const openapi = {
             "examples": [
               true
             ],
-            "description": "Whether the subject has the permission."
+            "description": "Whether the principal has the permission."
           },
           "transform": {
             "type": "string",
@@ -11203,7 +11203,7 @@ export const openapi = {
             "examples": [
               "mask"
             ],
-            "description": "How much of the token the subject may see: `redact`, `mask` or `reveal`. Absent if denied."
+            "description": "How much of the token the principal may see: `redact`, `mask` or `reveal`. Absent if denied."
           },
           "decided_by": {
             "$ref": "#/components/schemas/DecidedBy",
@@ -11213,7 +11213,7 @@ export const openapi = {
             "type": "string",
             "x-extensible-enum": [
               "unknown_key",
-              "unknown_subject",
+              "unknown_principal",
               "expired",
               "disabled",
               "origin_not_allowed",
@@ -11226,7 +11226,7 @@ export const openapi = {
             "examples": [
               "no_rule_matches"
             ],
-            "description": "The reason for a denial, as a stable code. `unknown_key`: not a key of this tenant, or one that was replaced or deleted. `unknown_subject`: the tenant has no application or session with this id, or no unexpired application with this external id. `expired`: the subject has expired. `disabled`: its application, or the one that authorized its session, is disabled. Callers without `application:read` get `unknown_key` or `unknown_subject` instead. `origin_not_allowed`, `address_not_allowed`: the key may not be used from there, or the check did not include the origin or address. `not_authorized`: the session is not authorized yet. `permission_missing`: no grant lists the permission. `no_rule_matches`: rules list it, but none matches this token. For a session, the last two can concern its authorizer; see `limited_by`. `invalid_request`: the check is not valid; only in batches and streams."
+            "description": "The reason for a denial, as a stable code. `unknown_key`: not a key of this tenant, or one that was replaced or deleted. `unknown_principal`: the tenant has no application or session with this id, or no unexpired application with this external id. `expired`: the principal has expired. `disabled`: its application, or the one that authorized its session, is disabled. Callers without `application:read` get `unknown_key` or `unknown_principal` instead. `origin_not_allowed`, `address_not_allowed`: the key may not be used from there, or the check did not include the origin or address. `not_authorized`: the session is not authorized yet. `permission_missing`: no grant lists the permission. `no_rule_matches`: rules list it, but none matches this token. For a session, the last two can concern its authorizer; see `limited_by`. `invalid_request`: the check is not valid; only in batches and streams."
           },
           "detail": {
             "type": "string",
@@ -11241,7 +11241,7 @@ export const openapi = {
             "examples": [
               "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
             ],
-            "description": "The application of the subject's key, or the one that opened its session. Absent if the key is unknown."
+            "description": "The application of the principal's key, or the one that opened its session. Absent if the key is unknown."
           },
           "session_id": {
             "type": "string",
@@ -11249,7 +11249,7 @@ export const openapi = {
             "examples": [
               "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f"
             ],
-            "description": "The session of the subject's key, if it belongs to one."
+            "description": "The session of the principal's key, if it belongs to one."
           },
           "expires_at": {
             "type": "string",
@@ -11257,7 +11257,7 @@ export const openapi = {
             "examples": [
               "2027-01-01T00:03:00.000Z"
             ],
-            "description": "When the subject's key expires. Absent if it never does."
+            "description": "When the principal's key expires. Absent if it never does."
           },
           "checked_at": {
             "type": "string",
@@ -11272,14 +11272,14 @@ export const openapi = {
             "examples": [
               true
             ],
-            "description": "True if the result is valid for this origin only, because the subject's application has `allowed_origins`. Absent otherwise."
+            "description": "True if the result is valid for this origin only, because the principal's application has `allowed_origins`. Absent otherwise."
           },
           "depends_on_address": {
             "type": "boolean",
             "examples": [
               true
             ],
-            "description": "True if the result is valid for this address only, because the subject's application has `allowed_cidrs`. Absent otherwise."
+            "description": "True if the result is valid for this address only, because the principal's application has `allowed_cidrs`. Absent otherwise."
           },
           "authorized_by": {
             "type": "string",
@@ -11287,7 +11287,7 @@ export const openapi = {
             "examples": [
               "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b"
             ],
-            "description": "The private application that authorized the session of the subject's key. Absent for other keys. The result depends on the grants of this application."
+            "description": "The private application that authorized the session of the principal's key. Absent for other keys. The result depends on the grants of this application."
           },
           "by_session": {
             "$ref": "#/components/schemas/GrantDecision",
@@ -11316,7 +11316,7 @@ export const openapi = {
       },
       "CheckAccessRequestInput": {
         "type": "object",
-        "description": "A check: does this key, application or session have this permission on this token?\n\nExactly one of `key`, `application_id`, `session_id` and `external_id` names the subject.",
+        "description": "A check: does this key, application or session have this permission on this token?\n\nExactly one of `key`, `application_id`, `session_id` and `external_id` names the principal.",
         "properties": {
           "key": {
             "type": "string",
@@ -11324,7 +11324,7 @@ export const openapi = {
             "examples": [
               "lk_ses_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw"
             ],
-            "description": "The subject: the key of an application or session.\n\nMust be the key of an application or session: lk_, then prv, pub, mgt or ses, then _ and 61 letters and digits; or a key imported from another system, of 16 to 200 visible characters."
+            "description": "The principal: the key of an application or session.\n\nMust be the key of an application or session: lk_, then prv, pub, mgt or ses, then _ and 61 letters and digits; or a key imported from another system, of 16 to 200 visible characters."
           },
           "application_id": {
             "type": "string",
@@ -11332,7 +11332,7 @@ export const openapi = {
             "examples": [
               "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
             ],
-            "description": "The subject, instead of a key: the id of an application."
+            "description": "The principal, instead of a key: the id of an application."
           },
           "session_id": {
             "type": "string",
@@ -11340,7 +11340,7 @@ export const openapi = {
             "examples": [
               "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f"
             ],
-            "description": "The subject, instead of a key: the id of a session."
+            "description": "The principal, instead of a key: the id of a session."
           },
           "external_id": {
             "type": "string",
@@ -11349,7 +11349,7 @@ export const openapi = {
             "examples": [
               "svc-4711"
             ],
-            "description": "The subject, instead of a key: the external id of an application."
+            "description": "The principal, instead of a key: the external id of an application."
           },
           "permission": {
             "type": "string",
@@ -11371,7 +11371,7 @@ export const openapi = {
             "examples": [
               "https://shop.example.com"
             ],
-            "description": "The `Origin` header of the subject's request to you, if it had one. Required if the subject's application has `allowed_origins`."
+            "description": "The `Origin` header of the principal's request to you, if it had one. Required if the principal's application has `allowed_origins`."
           },
           "address": {
             "type": "string",
@@ -11379,7 +11379,7 @@ export const openapi = {
             "examples": [
               "203.0.113.7"
             ],
-            "description": "The IP address of the client of the subject's request to you, with or without a port, for example `203.0.113.7:4312` or `[2001:db8::7]:443`. Required if the subject's application has `allowed_cidrs`. Another text is then refused, but that of a Unix socket (`unix:…` or `@`) counts as absent."
+            "description": "The IP address of the client of the principal's request to you, with or without a port, for example `203.0.113.7:4312` or `[2001:db8::7]:443`. Required if the principal's application has `allowed_cidrs`. Another text is then refused, but that of a Unix socket (`unix:…` or `@`) counts as absent."
           }
         },
         "required": [

@@ -30,7 +30,7 @@ export function addAccessCommands(program: Command): void {
     .argument("<permission>", "permission to check, for example token:read")
     .addOption(
       fileOption(
-        "--subject-file <file>",
+        "--principal-file <file>",
         "file with the key to check, - for stdin (default: prompt or stdin)",
       ),
     )
@@ -44,7 +44,7 @@ export function addAccessCommands(program: Command): void {
     .action(checkAccess);
   addExample(
     withConnection(check),
-    "latchkey check token:read --container /pci/ --subject-file shop.key",
+    "latchkey check token:read --container /pci/ --principal-file shop.key",
     'echo "$KEY" | latchkey check token:use && echo allowed',
   );
 
@@ -69,7 +69,7 @@ export function addAccessCommands(program: Command): void {
 }
 
 interface CheckFlags extends ClientFlags {
-  readonly subjectFile?: string;
+  readonly principalFile?: string;
   readonly id?: string;
   readonly container?: string;
   readonly origin?: string;
@@ -85,7 +85,7 @@ async function checkAccess(permission: string, flags: CheckFlags): Promise<void>
       : { token: { ...(id && { id }), ...(container && { container }) } };
   await withClient(flags, async (context) => {
     const { client, call, output } = context;
-    const key = await readSecret({ noun: "key to check", file: flags.subjectFile });
+    const key = await readSecret({ noun: "key to check", file: flags.principalFile });
     const usedFrom = { ...(origin && { origin }), ...(address && { address }) };
     const principal = { case: "key", value: key } as const;
     const request = { principal, permission, ...token, ...usedFrom };

@@ -98,7 +98,7 @@ const optionsByField: Readonly<Record<string, readonly string[]>> = {
   last_used_before: ["unusedSince"],
   application_id: ["application"],
   nonce: ["nonceFile"],
-  key: ["subjectFile"],
+  key: ["principalFile"],
 };
 
 /** The option that set a field, for example `--permission X` for `permissions[0]`. */

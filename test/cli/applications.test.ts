@@ -58,7 +58,7 @@ describe("applications", () => {
       [service.firstKey, `Backend  ${backendId()}`],
       [checker.key, backendId()],
     ]) {
-      const check = ["check", "token:read", "--subject-file", backendKey()];
+      const check = ["check", "token:read", "--principal-file", backendKey()];
       const { code, stdout } = await runAsAdmin(check, { environment: { LATCHKEY_KEY: key } });
       expect(code).toBe(0);
       expect(stdout).toMatch(new RegExp(`^application +${application}$`, "m"));

@@ -295,7 +295,7 @@ describeInBrowser("console access check page", (browser) => {
     await page.getByText("Enter a session ID, not a key.").waitFor();
     await expectEventually(
       () => new URL(page.url()).search,
-      "?subject=session&permission=token%3Aread",
+      "?principal=session&permission=token%3Aread",
     );
     await page.getByLabel("Token ID").fill("");
   });

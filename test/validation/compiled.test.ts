@@ -47,7 +47,7 @@ import {
   optional_line,
   permission_name,
   plain_text,
-  subject_key,
+  principal_key,
   web_origin,
 } from "../../gen/latchkey/v1/rules_pb.js";
 import { AuthorizeSessionRequestSchema } from "../../gen/latchkey/v1/session_service_pb.js";
@@ -69,7 +69,7 @@ const customRules = [
   optional_line,
   plain_text,
   container_path,
-  subject_key,
+  principal_key,
   web_origin,
   network,
 ];

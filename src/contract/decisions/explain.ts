@@ -15,7 +15,7 @@ import { covers, scopeOf, type Token, withSlashes } from "./scope.js";
 /** Stable reasons for a denied check. */
 export type DenialReason =
   | "unknown_key"
-  | "unknown_subject"
+  | "unknown_principal"
   | "expired"
   | "disabled"
   | RestrictionDenial
@@ -45,7 +45,7 @@ export function explainDenial(
   request: ExplainedRequest,
 ): string {
   const { permission, token, origin, address } = request;
-  if (!subject && reason === "unknown_subject") {
+  if (!subject && reason === "unknown_principal") {
     return `The tenant has no ${describeUnknown(request)}: it may have expired or been deleted.`;
   }
   if (!subject) {

@@ -95,7 +95,7 @@ export function createChecks({ store, subjects }: CheckOptions): Checks {
     request: CheckAccessRequest,
   ): Caller | DenialReason {
     if (!owner) {
-      return request.principal.case === "key" ? "unknown_key" : "unknown_subject";
+      return request.principal.case === "key" ? "unknown_key" : "unknown_principal";
     }
     const denial = inactiveReason ?? findDenial(owner.application, request);
     if (denial) {

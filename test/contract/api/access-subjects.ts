@@ -70,7 +70,7 @@ export function describeCheckSubjects(subject: ApiSubject): void {
         expect([by, allowed, reason, applicationId]).toEqual([
           by,
           false,
-          "unknown_subject",
+          "unknown_principal",
           undefined,
         ]);
       }
@@ -113,7 +113,7 @@ export function describeCheckSubjects(subject: ApiSubject): void {
         applicationId: disabled.id,
         permission,
       });
-      expect(hidden.reason).toBe("unknown_subject");
+      expect(hidden.reason).toBe("unknown_principal");
     });
 
     it("does not count as a use of the key", async () => {
@@ -144,7 +144,7 @@ export function describeCheckSubjects(subject: ApiSubject): void {
         "invalid_request",
         true,
         true,
-        "unknown_subject",
+        "unknown_principal",
       ]);
     });
 

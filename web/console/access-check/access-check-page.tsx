@@ -64,7 +64,7 @@ export default function AccessCheckPage() {
   return (
     <Page
       title="Why?"
-      description="Check whether a subject may use a permission on a token (a vaulted data item). Rules are evaluated in order, and the first match decides."
+      description="Check whether a principal may use a permission on a token (a vaulted data item). Rules are evaluated in order, and the first match decides."
     >
       <div className="access-check">
         <Card label="Request" hasHeading={false}>
@@ -76,7 +76,7 @@ export default function AccessCheckPage() {
             <DecisionFor chosen={chosen} request={request} />
           ) : (
             <Card label="Decision" hasHeading={false}>
-              <EmptyState icon={CircleHelp} title="Choose a subject and a permission">
+              <EmptyState icon={CircleHelp} title="Choose a principal and a permission">
                 The decision, the rules that led to it and what a caller would see appear here.
               </EmptyState>
             </Card>
@@ -256,7 +256,7 @@ function SubjectDecision({ request, ...reference }: SubjectDecisionProps) {
     );
   }
   if (isLoading) {
-    return <Skeleton label="Loading the subject" />;
+    return <Skeleton label="Loading the principal" />;
   }
   return subject ? (
     <DecisionDetails request={request} subject={subject} />

@@ -34,7 +34,7 @@ export function SubjectChoice({ chosen, keyErrors, onChange }: SubjectChoiceProp
   return (
     <>
       <RadioGroup
-        legend="Subject"
+        legend="Principal"
         variant="inline"
         options={subjectKinds.filter(({ needs }) => needs === undefined || may(needs))}
         value={chosen.by}
@@ -76,7 +76,7 @@ export function subjectFromParams(
   const applicationId = params.get("application") ?? "";
   const sessionId = params.get("session") ?? "";
   const possible = subjectKinds.filter(({ needs }) => needs === undefined || may(needs));
-  const named = possible.find(({ value }) => value === params.get("subject")) ?? possible[0];
+  const named = possible.find(({ value }) => value === params.get("principal")) ?? possible[0];
   const by =
     sessionId !== "" ? "session" : applicationId !== "" ? "application" : (named?.value ?? "me");
   return { by, key: "", applicationId, sessionId };
@@ -88,8 +88,8 @@ export function subjectToParams({ by, applicationId, sessionId }: ChosenSubject)
     case "application":
       return isId(applicationId) ? [["application", applicationId]] : [];
     case "session":
-      return isId(sessionId) ? [["session", sessionId]] : [["subject", by]];
+      return isId(sessionId) ? [["session", sessionId]] : [["principal", by]];
     default:
-      return [["subject", by]];
+      return [["principal", by]];
   }
 }

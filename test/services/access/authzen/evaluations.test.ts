@@ -46,9 +46,9 @@ describe("the subject of an evaluation", () => {
   });
 
   it.each<[reason: string, subject: object]>([
-    ["unknown_subject", { type: "user", id: "mallory" }],
-    ["unknown_subject", { type: "application", id: newId(0) }],
-    ["unknown_subject", { type: "session", id: newId(0) }],
+    ["unknown_principal", { type: "user", id: "mallory" }],
+    ["unknown_principal", { type: "application", id: newId(0) }],
+    ["unknown_principal", { type: "session", id: newId(0) }],
     ["invalid_request", { type: "application", id: "alice" }],
     ["invalid_request", { type: "session", id: "../x" }],
     ["invalid_request", { type: "api_key", id: "alice" }],
@@ -66,7 +66,7 @@ describe("the subject of an evaluation", () => {
     for (const subject of [alice, { type: "application", id: target.alice.id }]) {
       expect(await evaluate({ ...aliceReads, subject }, key)).toMatchObject({
         decision: false,
-        context: { reason: "unknown_subject" },
+        context: { reason: "unknown_principal" },
       });
     }
     const subject = { type: "api_key", id: target.alice.key };
