@@ -1,0 +1,8 @@
+import { it } from "@jest/globals";
+import { expectToHold } from "./checker.js";
+import { failover } from "./failover.js";
+
+/** Three changes take minutes. */
+it("loses no acknowledged change with two changes and three failovers", () => {
+  expectToHold(failover({ changes: 2, failovers: 3 }));
+});
