@@ -37,7 +37,8 @@ export function findViolation<State, O extends Operation<State>>(
   initial: State,
   history: readonly O[],
 ): Violation<O> | undefined {
-  if (findOrder(initial, history)) {
+  const isExplained = (until?: number) => isLinearizable(initial, history, until) === true;
+  if (isExplained()) {
     return undefined;
   }
   const ending = history
@@ -48,11 +49,12 @@ export function findViolation<State, O extends Operation<State>>(
   let [explained, unexplained] = [-1, ending.length - 1];
   while (unexplained - explained > 1) {
     const middle = (explained + unexplained) >> 1;
-    if (findOrder(initial, history, endAt(middle))) {
-      explained = middle;
-    } else {
-      unexplained = middle;
-    }
+    [explained, unexplained] = isExplained(endAt(middle))
+      ? [middle, unexplained]
+      : [explained, middle];
+  }
+  if (isLinearizable(initial, history, endAt(unexplained)) === undefined) {
+    throw new SearchTooLarge(`${unexplained + 1} operations have too many possible orders`);
   }
   const culprit = ending[unexplained] as O;
   const operations = withoutNeedlessReads(initial, history, culprit);
@@ -72,7 +74,8 @@ function withoutNeedlessReads<State, O extends Operation<State>>(
     for (let at = 0; at < reads.length; at += size) {
       const left = new Set(reads.slice(at, at + size));
       const others = needed.filter((operation) => !left.has(operation));
-      if (others.length < needed.length && isUnexplained(initial, others, culprit.endedAt)) {
+      const decided = isLinearizable(initial, others, culprit.endedAt, maxShrinkVisits);
+      if (others.length < needed.length && decided === false) {
         needed = others;
       }
     }
@@ -80,16 +83,18 @@ function withoutNeedlessReads<State, O extends Operation<State>>(
   return needed;
 }
 
-function isUnexplained<State, O extends Operation<State>>(
+/** Returns `undefined` if there are too many possible orders to decide. */
+function isLinearizable<State, O extends Operation<State>>(
   initial: State,
   operations: readonly O[],
-  until: number,
-): boolean {
+  until?: number,
+  visits?: number,
+): boolean | undefined {
   try {
-    return findOrder(initial, operations, until, maxShrinkVisits) === undefined;
+    return findOrder(initial, operations, until, visits) !== undefined;
   } catch (error) {
     if (error instanceof SearchTooLarge) {
-      return false;
+      return undefined;
     }
     throw error;
   }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { repetitions } from "../../support/jest/suite.js";
+import { createCallRecorder } from "../support/call-recorder.js";
 import { createRandom } from "../support/random.js";
 import { runHistories } from "./run.js";
 import { type Bug, bugs, createSimulatedService, simulatedRoot } from "./simulated-service.js";
@@ -13,9 +14,9 @@ async function run(seed: number, bug?: Bug): Promise<readonly string[]> {
   const random = createRandom(seed);
   const { endpoints, crash } = createSimulatedService(random, bug);
   const disturbances = Array(2).fill({ name: "all instances crash", inject: crash });
-  const root = simulatedRoot;
-  const { violations } = await runHistories({ endpoints, root, random, calls: 300, disturbances });
-  return violations;
+  const recorder = createCallRecorder();
+  const options = { recorder, endpoints, root: simulatedRoot, random, disturbances };
+  return runHistories({ ...options, calls: 300 });
 }
 
 describe("the checker of histories", () => {

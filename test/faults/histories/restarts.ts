@@ -1,5 +1,6 @@
 import { rateLimitsOff } from "../../support/service/rate-limits-off.js";
 import { bootstrapKey } from "../../support/service/service-process.js";
+import { createCallRecorder } from "../support/call-recorder.js";
 import { endpointsOf } from "../support/cluster.js";
 import { type Instance, startInstance } from "../support/instance.js";
 import { createRandom } from "../support/random.js";
@@ -31,6 +32,7 @@ export async function checkRestarts({
   for (const name of ["first", "second"]) {
     instances.push(await startInstance(name, settings));
   }
+  const recorder = createCallRecorder();
   const endpoints = endpointsOf(instances);
   const restart = (killed: readonly Instance[]) => ({
     name: `kill -9 of ${killed.map(({ name }) => name).join(" and ")}`,
@@ -40,13 +42,15 @@ export async function checkRestarts({
     },
   });
   try {
-    const { violations, outcomes } = await runHistories({
+    const violations = await runHistories({
+      recorder,
       endpoints,
       root,
       random: createRandom(5),
       calls,
       disturbances: kills.map((numbers) => restart(numbers.map((at) => instances[at] as Instance))),
     });
+    const { outcomes } = recorder;
     const lost = outcomes.filter(({ result }) => result === "lost").length;
     console.info(`${outcomes.length} calls, ${lost} of them without a response`);
     return violations;

@@ -1,5 +1,5 @@
 import { until } from "../../support/until.js";
-import { createCallRecorder, type Endpoint, type Outcome } from "../support/call-recorder.js";
+import type { CallRecorder, Endpoint } from "../support/call-recorder.js";
 import { startHistoryLoad } from "./load.js";
 import { checkRecords, type Incident } from "./timeline.js";
 
@@ -11,6 +11,7 @@ interface Disturbance {
 }
 
 interface RunOptions {
+  readonly recorder: CallRecorder;
   readonly endpoints: readonly Endpoint[];
   /** A key with all permissions. */
   readonly root: string;
@@ -20,24 +21,18 @@ interface RunOptions {
   readonly disturbances: readonly Disturbance[];
 }
 
-interface RunResult {
-  /** A timeline of each record that no sequential order explains. */
-  readonly violations: readonly string[];
-  readonly outcomes: readonly Outcome[];
-}
-
 /** The operations that must have succeeded for a meaningful result. */
 const operations =
   "create rename regenerate disable enable revoke-all delete open authorize get use list".split(
     " ",
   );
 
-/** Disturbs a service under load, and checks the histories of all records. */
-export async function runHistories(options: RunOptions): Promise<RunResult> {
+/** Disturbs a service under load. Returns a timeline of each record that no sequential order explains. */
+export async function runHistories(options: RunOptions): Promise<readonly string[]> {
   const { calls, disturbances, ...loadOptions } = options;
-  const recorder = createCallRecorder();
+  const { recorder } = options;
   const incidents: Incident[] = [];
-  const load = startHistoryLoad({ ...loadOptions, recorder });
+  const load = startHistoryLoad(loadOptions);
   const untilMoreCalls = () => {
     const enough = recorder.outcomes.length + calls;
     return until(async () => recorder.outcomes.length >= enough);
@@ -54,5 +49,5 @@ export async function runHistories(options: RunOptions): Promise<RunResult> {
     );
   await until(async () => operations.every(isDone));
   await load.stop();
-  return { violations: checkRecords(load.records, incidents), outcomes: recorder.outcomes };
+  return checkRecords(load.records, incidents);
 }

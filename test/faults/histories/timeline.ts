@@ -51,7 +51,8 @@ function formatTimeline(
       .map(({ at, text }) => ({ at, cells: [time(at), "", "", "", `*** ${text}`, "", ""] })),
   ].sort((a, b) => a.at - b.at);
   return [
-    `No sequential order explains the call marked with <==. Times are in milliseconds; "order" is one that explains all calls that ended before it.`,
+    "No sequential order explains the call marked with <==. Times are in milliseconds. The last column is an order of the",
+    "calls that ended before it.",
     ...formatTable([head, ...rows.map(({ cells }) => cells)]),
   ].join("\n");
 }

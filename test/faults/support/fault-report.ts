@@ -14,7 +14,6 @@ export interface FaultReport {
   readonly outages: Readonly<Record<string, number>>;
   readonly slowest: number;
   readonly calls: number;
-  readonly violations: number;
 }
 
 export function createFaultReport(
@@ -22,7 +21,6 @@ export function createFaultReport(
   instances: readonly string[],
   outcomes: readonly Outcome[],
   from: number,
-  violations: number,
 ): FaultReport {
   const until = performance.now();
   const affected = outcomes.filter(({ endedAt }) => endedAt > from);
@@ -33,7 +31,6 @@ export function createFaultReport(
     ),
     slowest: getSlowestSuccess(affected),
     calls: affected.length,
-    violations,
   };
 }
 
@@ -42,14 +39,13 @@ export function formatReports(reports: readonly FaultReport[]): string {
   const names = Object.keys(reports[0]?.outages ?? {});
   const head = ["fault", ...names.map((name) => `outage of ${name}`), "slowest success"];
   const ms = (time: number) => `${Math.round(time)} ms`;
-  const rows = reports.map(({ fault, outages, slowest, calls, violations }) => [
+  const rows = reports.map(({ fault, outages, slowest, calls }) => [
     fault,
     ...names.map((name) => ms(outages[name] as number)),
     ms(slowest),
     String(calls),
-    String(violations),
   ]);
-  const all = [[...head, "calls", "violations"], ...rows];
+  const all = [[...head, "calls"], ...rows];
   const widths = head.map((_, at) => Math.max(...all.map((row) => row[at]?.length ?? 0)));
   return all
     .map((row) =>
@@ -83,7 +79,7 @@ function getSlowestSuccess(outcomes: readonly Outcome[]): number {
 }
 
 /** The writing operations of the load. */
-const writes = /^(create|update|regenerate|delete|disable|open|authorize|revoke)( again)?$/;
+const writes = /^(create|rename|regenerate|delete|disable|enable|open|authorize|revoke-all)$/;
 
 const isWriteOn = (outcome: Outcome, instance: string) =>
   outcome.instance === instance && writes.test(outcome.operation);
@@ -117,18 +113,11 @@ const isResponseAfter = (
   outcome.protocol === protocol &&
   hasResponse(outcome);
 
-/** Expected errors while the store is available, by operation. */
-const expectedErrors: Readonly<Record<string, readonly string[]>> = {
-  "delete again": ["application_not_found"],
-  read: ["application_not_found"],
-  "valid key": ["unauthenticated"],
-  "revoked key": ["unauthenticated"],
-};
-
-/** Returns the unexpected outcomes, one per line. */
+/** Returns the unexpected outcomes, one per line. `refusals` are results that the caller judges itself. */
 export function findUnexpected(
   outcomes: readonly Outcome[],
   downtimes: readonly Downtime[],
+  refusals: readonly string[] = [],
 ): string[] {
   const protocols = [...new Set(outcomes.map(({ protocol }) => protocol))];
   const unreachable = downtimes.flatMap((down) =>
@@ -148,10 +137,10 @@ export function findUnexpected(
         startedAt < period.until,
     );
   const isExpected = (outcome: Outcome) => {
-    const { operation, result, hasRetryHint } = outcome;
+    const { result, hasRetryHint } = outcome;
     return (
       result === "done" ||
-      expectedErrors[operation]?.includes(result) ||
+      refusals.includes(result) ||
       (unavailable.includes(result) && hasRetryHint) ||
       (result === "lost" && wasUnreachable(outcome))
     );
