@@ -29,7 +29,7 @@ describe("the log of changes, in larger models", () => {
     ["two leaders, and the oplog overwritten twice", { changes: twice, leaders: 2, losses: 2 }],
     [
       "two changes and a delete with one leader",
-      { changes: [...twice, { record: 0, isDelete: true }], losses: 1, crashes: 1, lists: 1 },
+      { changes: [...twice, { record: 0, isDelete: true }], losses: 1, crashes: 1 },
     ],
     [
       "two changes of one record and one of another with one leader",
