@@ -5,6 +5,7 @@ import { kindFor } from "./contract/key-text.js";
 import { ownPermissions } from "./contract/methods.js";
 import { newId } from "./lib/uuid.js";
 import { stateOf } from "./services/events/audit.js";
+import { newApplication } from "./store/port/records.js";
 import type { Store } from "./store/port/store.js";
 import { assertValidMessage } from "./validation/validate.js";
 
@@ -40,7 +41,7 @@ export async function bootstrap({
   const id = newId(now);
   const key = generateKey(kindFor(type), id);
   const keyId = newId(now);
-  const application = await store.applications.create(
+  const created = newApplication(
     {
       id,
       tenantId: tenantId?.toLowerCase() ?? newId(now),
@@ -50,15 +51,22 @@ export async function bootstrap({
       rules: [],
       key: { id: keyId, hash: keyring.hash(key) },
     },
-    {
-      eventFor: (record) => ({
-        tenantId: record.tenantId,
+    now,
+  );
+  return store.change({
+    target: { kind: "application", id },
+    creates: true,
+    reads: {},
+    decide: () => ({
+      put: created,
+      event: {
+        tenantId: created.tenantId,
         kind: "application.created",
         outcome: "success",
         target: { applicationId: id, keyId, name },
-        after: stateOf(record),
-      }),
-    },
-  );
-  return { tenantId: application.tenantId, applicationId: id, key };
+        after: stateOf(created),
+      },
+      result: { tenantId: created.tenantId, applicationId: id, key },
+    }),
+  });
 }

@@ -22,13 +22,17 @@ import { type Checks, createChecks } from "./services/access/check.js";
 import { createGatewayCheck, type GatewayCheck } from "./services/access/gateways/gateway-check.js";
 import { createRoutes, type Routes } from "./services/access/gateways/routes.js";
 import { createSubjects, type Subjects } from "./services/access/subjects.js";
-import { type Audit, createAudit } from "./services/events/audit.js";
+import { type Commit, createCommit } from "./services/commit.js";
 import { createDenials, type Denials } from "./services/events/denials.js";
 import type { Clock, Store } from "./store/port/store.js";
 import type { ServiceLogger } from "./telemetry/log.js";
 import type { CallMetrics } from "./telemetry/metrics/calls.js";
 import type { Metrics } from "./telemetry/metrics/metrics.js";
-import { countSessions, observeStore } from "./telemetry/observe-store.js";
+import {
+  type CountSession,
+  createSessionCounter,
+  observeStore,
+} from "./telemetry/observe-store.js";
 import type { Tracing } from "./telemetry/tracing.js";
 
 export interface DependencyOptions {
@@ -56,7 +60,8 @@ export interface Dependencies {
   readonly rateLimits: RateLimits;
   readonly lastUsed: LastUsedTracker;
   readonly grantGuard: GrantGuard;
-  readonly audit: Audit;
+  readonly commit: Commit;
+  readonly countSession: CountSession;
   readonly denials: Denials;
   readonly untrustedForwarding: UntrustedForwarding;
   /** The routes of gateways. Close them at shutdown. */
@@ -83,11 +88,7 @@ export function createDependencies(
 ): Dependencies {
   const { settings, log, clock = Date.now, lastUsedFlushInterval, tracing, stopping } = options;
   const { trustedProxies, keyHeader, grantPolicy } = settings;
-  const observed = observeStore(options.store, {
-    registry: metrics?.registry,
-    tracing,
-  });
-  const store = metrics ? countSessions(observed, metrics.registry) : observed;
+  const store = observeStore(options.store, { registry: metrics?.registry, tracing });
   const keyring = createKeyring(settings.peppers, settings);
   const readKey = createReadKey(settings);
   const addressOf = createAddressOf(trustedProxies);
@@ -119,7 +120,8 @@ export function createDependencies(
     rateLimits,
     lastUsed,
     grantGuard: createGrantGuard(grantPolicy),
-    audit: createAudit(addressOf),
+    commit: createCommit({ store, addressOf }),
+    countSession: metrics ? createSessionCounter(store, metrics.registry) : () => {},
     untrustedForwarding: createUntrustedForwarding({
       trustedProxies,
       log,

@@ -17,10 +17,15 @@ const unbiasedLimit = 256 - (256 % base);
 
 /** Creates a key with a new secret. Store only its hash. */
 export function generateKey(kind: KeyKind, id: string): string {
+  return formatKey(kind, id, generateSecret());
+}
+
+/** The key of an application or session with a secret. */
+export function formatKey(kind: KeyKind, id: string, secret: Uint8Array): string {
   const key = Buffer.allocUnsafe(keyLength);
   key.write(`lk_${kind}_`, "latin1");
   writeBase62(idToBytes(id), key, idStart, secretStart);
-  writeSecret(key);
+  key.set(secret, secretStart);
   const check = Buffer.allocUnsafe(4);
   check.writeUInt32BE(crc32(key.subarray(0, checkStart)));
   writeBase62(check, key, checkStart, keyLength);
@@ -29,19 +34,21 @@ export function generateKey(kind: KeyKind, id: string): string {
 
 const randomPool = Buffer.alloc(secretWidth);
 
-/** Rejection sampling: skips bytes that would bias the digits. */
-function writeSecret(key: Buffer): void {
-  let position = secretStart;
-  while (position < checkStart) {
+/** The random digits of a new key. Rejection sampling skips bytes that would bias them. */
+export function generateSecret(): Uint8Array {
+  const secret = new Uint8Array(secretWidth);
+  let position = 0;
+  while (position < secretWidth) {
     fillRandom(randomPool);
-    for (let index = 0; index < randomPool.length && position < checkStart; index++) {
+    for (let index = 0; index < randomPool.length && position < secretWidth; index++) {
       const byte = randomPool[index] as number;
       if (byte < unbiasedLimit) {
-        key[position++] = digitCharCode(byte % base);
+        secret[position++] = digitCharCode(byte % base);
       }
     }
   }
   randomPool.fill(0);
+  return secret;
 }
 
 /** Imported keys: visible ASCII characters without our prefix. */

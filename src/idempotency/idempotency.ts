@@ -29,7 +29,7 @@ import {
 } from "../errors.js";
 import type { MaybePromise } from "../lib/async.js";
 import { day } from "../lib/time-units.js";
-import type { NewResponse, ResponseStore } from "../store/port/change-context.js";
+import type { NewResponse, ResponseStore } from "../store/port/change.js";
 import { AlreadyApplied } from "../store/port/errors.js";
 import { createResponseSeal, type ResponseSeal, responseId } from "./sealed-response.js";
 

@@ -73,6 +73,7 @@ export function observeStore(store: Store, { registry, tracing }: StoreObservers
     sessions: observeAll("sessions", store.sessions),
     events: observeAll("events", store.events),
     responses: observeAll("responses", store.responses),
+    change: observeCall("change", store.change as Operation) as Store["change"],
     now: observeCall("now", store.now) as Store["now"],
     ping: observeCall("ping", store.ping) as Store["ping"],
   };
@@ -121,9 +122,14 @@ function createStoreCounters(registry: Registry): (operation: string) => RecordS
 /** Milliseconds that a scrape waits for the store. The scraper waits as long. */
 export const storeTimeout = 1_000;
 
-/** Wraps a store to count opened, authorized and expired sessions. */
-export function countSessions(store: Store, registry: Registry): Store {
-  const { sessions } = store;
+/** Counts a session that was opened or authorized. */
+export type CountSession = (state: "opened" | "authorized") => void;
+
+/** Creates the counter of sessions. Expired ones are counted when they are scraped. */
+export function createSessionCounter(
+  { sessions }: Pick<Store, "sessions">,
+  registry: Registry,
+): CountSession {
   const counter = new Counter({
     name: "latchkey_sessions_total",
     help: "Sessions by state: opened, authorized or expired. Deleted and revoked sessions do not count as expired.",
@@ -142,20 +148,5 @@ export function countSessions(store: Store, registry: Registry): Store {
     } catch {}
   }
 
-  return {
-    ...store,
-    sessions: {
-      ...sessions,
-      async create(session, context) {
-        const created = await sessions.create(session, context);
-        counter.inc({ state: "opened" }, created ? 1 : 0);
-        return created;
-      },
-      async authorize(grant, context) {
-        const outcome = await sessions.authorize(grant, context);
-        counter.inc({ state: "authorized" }, outcome === "authorized" ? 1 : 0);
-        return outcome;
-      },
-    },
-  };
+  return (state) => counter.inc({ state });
 }

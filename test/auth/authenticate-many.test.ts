@@ -11,12 +11,12 @@ import { createKeyring, generateKey } from "../../src/auth/keys.js";
 import { kindFor } from "../../src/contract/key-text.js";
 import { newId } from "../../src/lib/uuid.js";
 import type { NewApplication } from "../../src/store/port/records.js";
-import type { Store } from "../../src/store/port/store.js";
 import { aGrant, anApplication, aSession, hour } from "../contract/store/fixtures.js";
 import { characters } from "../support/generators/characters.js";
 import { startServer, type TestServer } from "../support/service/server.js";
 import { overrideStore } from "../support/service/store.js";
 import { audit } from "../support/store/audit.js";
+import type { OperableStore } from "../support/store/operations.js";
 
 // The new pepper and the old one, as during a rotation.
 const keyring = createKeyring(["new", "old"]);
@@ -38,7 +38,7 @@ beforeAll(async () => {
 
 afterAll(() => server.close());
 
-async function createKeys(store: Store): Promise<Record<string, string>> {
+async function createKeys(store: OperableStore): Promise<Record<string, string>> {
   const created: Record<string, string> = {};
 
   async function createApplication(

@@ -14,11 +14,11 @@ import type { Decision } from "../../src/client/decision.js";
 import type { Guard } from "../../src/client/guard.js";
 import { problemOf } from "../../src/contract/problem-report.js";
 import type { ApplicationRecord, KeyRecord } from "../../src/store/port/records.js";
-import type { Store } from "../../src/store/port/store.js";
 import { startProxy, type TcpProxy } from "../support/http/tcp-proxy.js";
 import { isFullSuite } from "../support/jest/suite.js";
 import { engines, startServer, type TestServer } from "../support/service/server.js";
 import { audit } from "../support/store/audit.js";
+import type { OperableStore } from "../support/store/operations.js";
 
 const read = "token:read";
 const use = "token:use";
@@ -500,14 +500,14 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
 });
 
 /** Wraps a store so that its change feed can be paused. */
-function createStallableStore(store: Store) {
+function createStallableStore(store: OperableStore) {
   let gate: Promise<void> | undefined;
   let resume = () => {};
   return {
     store: {
       ...store,
       changes: {
-        async *follow(options: Parameters<Store["changes"]["follow"]>[0]) {
+        async *follow(options: Parameters<OperableStore["changes"]["follow"]>[0]) {
           for await (const batch of store.changes.follow(options)) {
             await gate;
             yield batch;

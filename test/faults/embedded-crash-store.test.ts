@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { expect, it } from "@jest/globals";
-import type { Store } from "../../src/store/port/store.js";
 import { repetitions } from "../support/jest/suite.js";
 import { useLmdbFolder } from "../support/lmdb/folder.js";
 import { useChildren } from "../support/service/child-process.js";
 import { audit } from "../support/store/audit.js";
+import type { OperableStore } from "../support/store/operations.js";
 import { createRandom } from "./support/random.js";
 
 const folder = useLmdbFolder();
@@ -76,7 +76,12 @@ it("reopens an embedded store with all acknowledged writes after its process was
 
 const getOwner = ({ done, pending }: History) => (done[0] ?? pending)?.applicationId;
 
-async function expectApplication(store: Store, tenantId: string, id: string, history: History) {
+async function expectApplication(
+  store: OperableStore,
+  tenantId: string,
+  id: string,
+  history: History,
+) {
   const found = await store.applications.find(id);
   const state = {
     created: found && "0",
@@ -102,7 +107,7 @@ async function expectApplication(store: Store, tenantId: string, id: string, his
 }
 
 async function expectSession(
-  store: Store,
+  store: OperableStore,
   tenantId: string,
   id: string,
   { done }: History,
@@ -140,7 +145,7 @@ async function expectSession(
 
 /** Expects lists and lookups to agree: a row and its indexes were written together or not at all. */
 async function expectConsistentLists(
-  store: Store,
+  store: OperableStore,
   tenantId: string,
   reported: ReadonlySet<string>,
 ) {

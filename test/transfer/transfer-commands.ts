@@ -23,6 +23,7 @@ import {
   runLatchkey,
   withTempFolder,
 } from "../support/service/run-latchkey.js";
+import { type OperableStore, withOperations } from "../support/store/operations.js";
 import { until } from "../support/until.js";
 
 /** The settings of a store. */
@@ -34,9 +35,9 @@ type Kind = (typeof kinds)[number];
 /** Opens a store in this process. */
 export async function withOpenStore<T>(
   environment: Environment,
-  use: (store: Awaited<ReturnType<typeof openStore>>) => Promise<T>,
+  use: (store: OperableStore) => Promise<T>,
 ): Promise<T> {
-  const store = await openStore(readSettings(environment));
+  const store = withOperations(await openStore(readSettings(environment)));
   try {
     return await use(store);
   } finally {

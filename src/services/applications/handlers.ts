@@ -7,7 +7,7 @@ import { createWriteHandlers } from "./write-handlers.js";
 export function createApplicationHandlers(
   dependencies: Pick<
     Dependencies,
-    "store" | "keyring" | "grantGuard" | "audit" | "clock" | "createSealer" | "settings"
+    "store" | "keyring" | "grantGuard" | "commit" | "clock" | "createSealer" | "settings"
   >,
 ): ApplicationHandlers {
   return {

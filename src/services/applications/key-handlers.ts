@@ -1,5 +1,5 @@
 import { ApplicationKeySchema } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { generateKey } from "../../auth/keys.js";
+import { formatKey, generateSecret } from "../../auth/keys.js";
 import { kindFor } from "../../contract/key-text.js";
 import { createConverter } from "../../contract/message-converter.js";
 import type { Dependencies } from "../../dependencies.js";
@@ -24,18 +24,18 @@ export function createKeyHandlers({
   store,
   keyring,
   grantGuard,
-  audit,
+  commit,
   clock,
   createSealer,
 }: Pick<
   Dependencies,
-  "store" | "keyring" | "grantGuard" | "audit" | "clock" | "createSealer"
+  "store" | "keyring" | "grantGuard" | "commit" | "clock" | "createSealer"
 >): Pick<
   ApplicationHandlers,
   "regenerateApplicationKey" | "listApplicationKeys" | "deleteApplicationKey"
 > {
   const { applications } = store;
-  const updateApplication = createUpdateApplication({ store, grantGuard, audit });
+  const updateApplication = createUpdateApplication({ commit, grantGuard });
   const pageOf = createShortPages<KeyRecord>(createSealer, "keys", {
     idOf: ({ id }) => id,
     isAfter: ({ id }, after) => id < after,
@@ -46,22 +46,18 @@ export function createKeyHandlers({
       const grace = gracePeriod && readDuration(gracePeriod, "grace_period");
 
       const keyId = newId(clock());
-      let plaintextKey = "";
-      const response = (record: ApplicationRecord) => toApplication(record, plaintextKey);
-      const record = await updateApplication(context, request, {
-        kind: "key.regenerated",
+      const secret = generateSecret();
+      const keyOf = ({ type, id }: ApplicationRecord) => formatKey(kindFor(type), id, secret);
+      return updateApplication(context, request, {
         revokes: !grace,
         givesKey: true,
         change(current, now) {
-          plaintextKey = generateKey(kindFor(current.type), current.id);
-          const key = { id: keyId, hash: keyring.hash(plaintextKey) };
+          const key = { id: keyId, hash: keyring.hash(keyOf(current)) };
           return { keys: replaceKey(current.keys, key, now, grace || undefined) };
         },
-        target: ({ id, name }) => ({ applicationId: id, keyId, name }),
-        endsAt: ({ keys }) => keys[1]?.expiresAt,
-        response,
+        event: ({ keys }) => ({ kind: "key.regenerated", keyId, endsAt: keys[1]?.expiresAt }),
+        reply: (record) => toApplication(record, keyOf(record)),
       });
-      return response(record);
     },
 
     async listApplicationKeys(request, context) {
@@ -73,8 +69,7 @@ export function createKeyHandlers({
 
     async deleteApplicationKey(request, context) {
       const keyId = request.keyId.toLowerCase();
-      await updateApplication(context, request, {
-        kind: "key.deleted",
+      return updateApplication(context, request, {
         revokes: true,
         change(current, now) {
           const keys = withoutKey(current.keys, keyId, now);
@@ -83,10 +78,9 @@ export function createKeyHandlers({
           }
           return { keys };
         },
-        target: ({ id, name }) => ({ applicationId: id, keyId, name }),
-        response: () => ({}),
+        event: () => ({ kind: "key.deleted", keyId }),
+        reply: () => ({}),
       });
-      return {};
     },
   };
 }

@@ -4,9 +4,12 @@ import { assertMayAdminister } from "../../auth/grants.js";
 import { callerOf } from "../../call.js";
 import type { Dependencies } from "../../dependencies.js";
 import { applicationNotFound, versionMismatch } from "../../errors.js";
-import { RecordChanged } from "../../store/port/errors.js";
-import type { ApplicationChange, ApplicationRecord } from "../../store/port/records.js";
-import { type AuditedChange, withDenialTarget } from "../events/audit.js";
+import {
+  type ApplicationChange,
+  type ApplicationRecord,
+  changedApplication,
+} from "../../store/port/records.js";
+import { type ChangeEvent, principalOf } from "../commit.js";
 
 interface UpdateTarget {
   readonly id: string;
@@ -17,99 +20,66 @@ interface UpdateTarget {
 /** The fields that an update changes. */
 export type ChangedFields = Omit<ApplicationChange, "modifiedBy">;
 
-export interface ApplicationUpdate extends AuditedChange<ApplicationRecord> {
+export interface ApplicationUpdate<R extends object> {
+  /** Whether it only removes access. */
+  readonly revokes?: boolean;
   /** Whether the response contains a new key. */
   readonly givesKey?: boolean;
-  /**
-   * Returns the changed fields, or `undefined` if nothing changes, or throws to refuse.
-   * May run again on a conflict.
-   */
+  /** Returns the changed fields, or `undefined` if nothing changes. Throws to refuse. */
   change(current: ApplicationRecord, now: number): ChangedFields | undefined;
+  /** The event, whose target is the application. */
+  event(after: ApplicationRecord, before: ApplicationRecord): UpdateEvent;
+  reply(after: ApplicationRecord): R;
 }
 
-/**
- * Updates an application of the caller's tenant that the caller may administer,
- * within what it may grant, and returns the new record.
- */
-export type UpdateApplication = (
-  context: HandlerContext,
-  subject: UpdateTarget,
-  work: ApplicationUpdate,
-) => Promise<ApplicationRecord>;
+interface UpdateEvent extends Omit<ChangeEvent, "target"> {
+  /** The key that the change is about. */
+  readonly keyId?: string;
+}
 
-/** How often a comparison of grants is repeated outside the transaction if the application changes. */
-const maxComparisons = 5;
+/** Updates an application of the caller's tenant that the caller may administer, within what it may grant. */
+export type UpdateApplication = <R extends object>(
+  context: HandlerContext,
+  target: UpdateTarget,
+  update: ApplicationUpdate<R>,
+) => Promise<R>;
 
 export function createUpdateApplication({
-  store,
+  commit,
   grantGuard,
-  audit,
-}: Pick<Dependencies, "store" | "grantGuard" | "audit">): UpdateApplication {
-  const { applications } = store;
-
-  return async (context, subject, { change, givesKey, ...entry }) => {
+}: Pick<Dependencies, "commit" | "grantGuard">): UpdateApplication {
+  return (context, { id: givenId, ifMatch }, { change, event, reply, ...update }) => {
     const caller = callerOf(context);
-    const { tenantId, id: modifiedBy } = caller.application;
-    const id = subject.id.toLowerCase();
+    const id = givenId.toLowerCase();
     const changeCheck = grantGuard.createChangeCheck(caller);
     // What only revokes gives nothing, so there are no grants to compare.
-    const mayGive = givesKey === true || !entry.revokes;
+    const mayGive = update.givesKey === true || !update.revokes;
 
-    function changeOf(current: ApplicationRecord, now: number): ApplicationChange | undefined {
-      return withDenialTarget({ applicationId: id, name: current.name }, () => {
+    return commit(context, {
+      target: { kind: "application", id },
+      revokes: update.revokes,
+      isCostly: mayGive && changeCheck.comparesGrants,
+      decide({ target: current }, now) {
+        if (!current) {
+          throw applicationNotFound(id);
+        }
         assertMayAdminister(caller, current);
-        assertVersion(current, subject.ifMatch);
+        assertVersion(current, ifMatch);
         const changed = change(current, now);
         if (!changed) {
-          return undefined;
+          return { reply: reply(current) };
         }
-        changeCheck.assertAllowed(current, { ...changed, givesKey });
-        return { ...changed, modifiedBy };
-      });
-    }
-
-    /** Compares grants outside the transaction, which would block other writes. Returns the version of the target. */
-    async function compareAhead(): Promise<number | undefined> {
-      const current = await applications.find(id);
-      if (current?.tenantId !== tenantId) {
-        return undefined;
-      }
-      const now = await store.now();
-      try {
-        changeOf(current, now);
-      } catch {
-        // The transaction decides again, and reports the error.
-      }
-      return current.version;
-    }
-
-    async function update(attempt: number): Promise<ApplicationRecord | undefined> {
-      const isCompared = mayGive && changeCheck.comparesGrants;
-      const version = isCompared ? await compareAhead() : undefined;
-      const updating = applications.update(
-        tenantId,
-        id,
-        (current, now) => {
-          if (version !== undefined && current.version !== version && attempt < maxComparisons) {
-            throw new RecordChanged("The application has changed since its grants were compared.");
-          }
-          return changeOf(current, now);
-        },
-        audit(context, entry),
-      );
-      return updating.catch((error) => {
-        if (error instanceof RecordChanged) {
-          return update(attempt + 1);
-        }
-        throw error;
-      });
-    }
-
-    const record = await update(1);
-    if (!record) {
-      throw applicationNotFound(id);
-    }
-    return record;
+        changeCheck.assertAllowed(current, { ...changed, givesKey: update.givesKey });
+        const modifiedBy = caller.application.id;
+        const after = changedApplication(current, { ...changed, modifiedBy }, now);
+        const { keyId, ...details } = event(after, current);
+        return {
+          put: after,
+          event: { ...details, target: { ...principalOf(after), keyId } },
+          reply: reply(after),
+        };
+      },
+    });
   };
 }
 

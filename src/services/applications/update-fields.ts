@@ -37,7 +37,7 @@ const readFields = createConverter(UpdateApplicationRequestSchema, {
 export function readUpdate(
   request: UpdateApplicationRequest,
   { grantsLimit }: Pick<Settings, "grantsLimit">,
-): ApplicationUpdate["change"] {
+): ApplicationUpdate<object>["change"] {
   const updated = readUpdatedFields(mask, request);
   const expiry = updated.has(UpdateApplicationRequestSchema.field.expiresAt) && request.expiresAt;
   const values = {

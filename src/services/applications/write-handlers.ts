@@ -5,7 +5,7 @@ import {
   CreateApplicationRequestSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { assertMayAdminister } from "../../auth/grants.js";
-import { generateKey } from "../../auth/keys.js";
+import { formatKey, generateSecret } from "../../auth/keys.js";
 import { callerOf } from "../../call.js";
 import type { ApplicationType } from "../../contract/grants.js";
 import { kindFor } from "../../contract/key-text.js";
@@ -13,13 +13,14 @@ import { createConverter } from "../../contract/message-converter.js";
 import type { Dependencies } from "../../dependencies.js";
 import { applicationNotFound } from "../../errors.js";
 import { newId } from "../../lib/uuid.js";
-import type { ApplicationFields, ApplicationRecord } from "../../store/port/records.js";
+import { type ApplicationFields, newApplication } from "../../store/port/records.js";
 import { findOversizedGrants } from "../../validation/grants-size.js";
 import { findQuotaViolations, findRestrictionViolations } from "../../validation/restrictions.js";
 import { readExpiry } from "../../validation/time.js";
 import { throwViolations } from "../../validation/validate.js";
 import { findDisallowedGrants } from "../../validation/violations.js";
-import { stateOf, withDenialTarget } from "../events/audit.js";
+import { principalOf } from "../commit.js";
+import { stateOf } from "../events/audit.js";
 import { readGrants } from "../rules.js";
 import { toApplication } from "./messages.js";
 import {
@@ -36,10 +37,10 @@ export function createWriteHandlers({
   store,
   keyring,
   grantGuard,
-  audit,
+  commit,
   clock,
   settings,
-}: Pick<Dependencies, "store" | "keyring" | "grantGuard" | "audit" | "clock" | "settings">): Pick<
+}: Pick<Dependencies, "store" | "keyring" | "grantGuard" | "commit" | "clock" | "settings">): Pick<
   ApplicationHandlers,
   | "createApplication"
   | "updateApplication"
@@ -47,30 +48,22 @@ export function createWriteHandlers({
   | "enableApplication"
   | "deleteApplication"
 > {
-  const { applications } = store;
-  const updateApplication = createUpdateApplication({ store, grantGuard, audit });
+  const updateApplication = createUpdateApplication({ commit, grantGuard });
 
   /** Updates an application with its state before and after in the audit log. */
-  async function change(
+  function change(
     context: HandlerContext,
-    event: { readonly kind: string; readonly revokes?: boolean },
     request: Parameters<UpdateApplication>[1],
-    changeOf: ApplicationUpdate["change"],
+    kind: string,
+    changeOf: ApplicationUpdate<object>["change"],
+    revokes = false,
   ) {
-    let before: ApplicationRecord | undefined;
-    const response = (record: ApplicationRecord) => toApplication(record);
-    const record = await updateApplication(context, request, {
-      ...event,
-      change(current, now) {
-        before = current;
-        return changeOf(current, now);
-      },
-      target: ({ id, name }) => ({ applicationId: id, name }),
-      before: () => before && stateOf(before),
-      after: stateOf,
-      response,
+    return updateApplication(context, request, {
+      revokes,
+      change: changeOf,
+      event: (after, before) => ({ kind, before: stateOf(before), after: stateOf(after) }),
+      reply: (after) => toApplication(after),
     });
-    return response(record);
   }
 
   return {
@@ -96,60 +89,63 @@ export function createWriteHandlers({
       });
 
       const { tenantId, id: createdBy } = caller.application;
-      const id = newId(clock());
-      const plaintextKey = generateKey(kindFor(type), id);
-      const key = { id: newId(clock()), hash: keyring.hash(plaintextKey) };
-      const response = (record: ApplicationRecord) => toApplication(record, plaintextKey);
-      const record = await applications.create(
-        { ...readNewFields(request), ...grants, id, tenantId, type, key, createdBy, expiresAt },
-        audit(context, {
-          kind: "application.created",
-          target: ({ name }: ApplicationRecord) => ({ applicationId: id, keyId: key.id, name }),
-          after: stateOf,
-          response,
-        }),
-      );
-      return response(record);
+      const given = { ...readNewFields(request), ...grants, tenantId, type, createdBy, expiresAt };
+      const keyId = newId(clock());
+      const secret = generateSecret();
+      return commit(context, {
+        target: { kind: "application", id: newId(clock()) },
+        creates: true,
+        decide({ id }, now) {
+          const plaintextKey = formatKey(kindFor(type), id, secret);
+          const key = { id: keyId, hash: keyring.hash(plaintextKey) };
+          const created = newApplication({ ...given, id, key }, now);
+          return {
+            put: created,
+            event: {
+              kind: "application.created",
+              target: { ...principalOf(created), keyId },
+              after: stateOf(created),
+            },
+            reply: toApplication(created, plaintextKey),
+          };
+        },
+      });
     },
 
     async updateApplication(request, context) {
-      const event = { kind: "application.updated" };
-      return change(context, event, request, readUpdate(request, settings));
+      return change(context, request, "application.updated", readUpdate(request, settings));
     },
 
     async disableApplication(request, context) {
-      const event = { kind: "application.disabled", revokes: true };
-      return change(context, event, request, () => ({ disabled: true }));
+      return change(context, request, "application.disabled", () => ({ disabled: true }), true);
     },
 
     async enableApplication(request, context) {
-      const event = { kind: "application.enabled" };
-      return change(context, event, request, () => ({ disabled: false }));
+      return change(context, request, "application.enabled", () => ({ disabled: false }));
     },
 
     async deleteApplication(request, context) {
-      const caller = callerOf(context);
-      const { tenantId } = caller.application;
       const id = request.id.toLowerCase();
-      const wasDeleted = await applications.delete(
-        tenantId,
-        id,
-        audit(context, {
-          kind: "application.deleted",
-          target: ({ name }: ApplicationRecord) => ({ applicationId: id, name }),
-          before: stateOf,
-          response: () => ({}),
-        }),
-        (current) =>
-          withDenialTarget({ applicationId: id, name: current.name }, () => {
-            assertMayAdminister(caller, current);
-            assertVersion(current, request.ifMatch);
-          }),
-      );
-      if (!wasDeleted) {
-        throw applicationNotFound(id);
-      }
-      return {};
+      return commit(context, {
+        target: { kind: "application", id },
+        revokes: true,
+        decide({ target: current }) {
+          if (!current) {
+            throw applicationNotFound(id);
+          }
+          assertMayAdminister(callerOf(context), current);
+          assertVersion(current, request.ifMatch);
+          return {
+            put: null,
+            event: {
+              kind: "application.deleted",
+              target: principalOf(current),
+              before: stateOf(current),
+            },
+            reply: {},
+          };
+        },
+      });
     },
   };
 }

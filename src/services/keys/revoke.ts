@@ -3,8 +3,7 @@ import { createFindOwner } from "../../auth/authenticate.js";
 import type { Call } from "../../call.js";
 import { methodName } from "../../contract/methods.js";
 import type { Dependencies } from "../../dependencies.js";
-import { keyNotFound, Problem } from "../../errors.js";
-import type { KeyRecord } from "../../store/port/records.js";
+import { changedApplication, type KeyRecord } from "../../store/port/records.js";
 import type { Clock } from "../../store/port/store.js";
 import { withoutKey } from "../applications/key-handlers.js";
 import { actorOf, stateOf } from "../events/audit.js";
@@ -22,7 +21,6 @@ export function createRevoke({
   addressOf,
   clock,
 }: Pick<Dependencies, "store" | "keyring" | "addressOf" | "clock">): Revoke {
-  const { applications, sessions, events } = store;
   const findOwner = createFindOwner(store, keyring);
   const reportOnce = createReportOnce(clock);
 
@@ -41,48 +39,53 @@ export function createRevoke({
       requestId: call.requestId,
       address: addressOf(call.peer),
     } as const;
-    const context = { revokes: true, isCanceled: () => call.cancellation.reason !== undefined };
+    const change = { reads: {}, revokes: true, cancellation: call.cancellation };
 
     if (session) {
-      await sessions.delete(tenantId, session.id, {
-        ...context,
-        // Anyone with a public key can open sessions and end them.
-        eventFor: (deleted) =>
-          deleted.authorizedAt === undefined
-            ? undefined
-            : { ...event, kind: "session.deleted", before: stateOf(deleted) },
+      await store.change({
+        ...change,
+        target: { kind: "session", id: session.id },
+        decide({ target }) {
+          if (!target) {
+            return { result: undefined };
+          }
+          // Anyone with a public key can open sessions and end them.
+          const isRecorded = target.session.authorizedAt !== undefined;
+          const before = stateOf(target.session);
+          return {
+            put: null,
+            event: isRecorded ? { ...event, kind: "session.deleted", before } : undefined,
+            result: undefined,
+          };
+        },
       });
       return true;
     }
     const { id: keyId } = owner.key as KeyRecord;
     if (application.type === "public") {
-      const report = () => events.add([{ ...event, kind: "key.reported" }]);
+      const report = () => store.events.add([{ ...event, kind: "key.reported" }]);
       await (call.method === KeyService.method.revokeKey ? reportOnce(keyId, report) : report());
       return true;
     }
-    const revoking = applications.update(
-      tenantId,
-      id,
-      (current, now) => {
-        const keys = withoutKey(current.keys, keyId, now);
+    await store.change({
+      ...change,
+      target: { kind: "application", id },
+      decide({ target }, now) {
+        // Another call may have revoked the key.
+        const keys = target && withoutKey(target.keys, keyId, now);
         if (!keys) {
-          throw keyNotFound(keyId);
+          return { result: undefined };
         }
-        // The holder of a key acts as its application.
-        return { keys, modifiedBy: id };
+        return {
+          // The holder of a key acts as its application.
+          put: changedApplication(target, { keys, modifiedBy: id }, now),
+          event: { ...event, kind: "key.revoked" },
+          result: undefined,
+        };
       },
-      { ...context, eventFor: () => ({ ...event, kind: "key.revoked" }) },
-    );
-    await revoking.catch(ignoreRevoked);
+    });
     return true;
   };
-}
-
-/** Another call has revoked the key. */
-function ignoreRevoked(reason: unknown): void {
-  if (!(reason instanceof Problem && reason.problemCode === "key_not_found")) {
-    throw reason;
-  }
 }
 
 /** Milliseconds between two events about the same public key by callers that nobody verified. */

@@ -7,36 +7,32 @@ import {
 } from "../../../gen/latchkey/v1/session_service_pb.js";
 import { expiryOf } from "../../auth/caller.js";
 import { assertMayAdminister, assertSessionMayHold } from "../../auth/grants.js";
-import { generateKey } from "../../auth/keys.js";
+import { formatKey, generateSecret } from "../../auth/keys.js";
 import { callerOf, callOf } from "../../call.js";
 import type { GrantPolicy } from "../../config/settings.js";
 import { parseKey } from "../../contract/key-format.js";
 import { createConverter } from "../../contract/message-converter.js";
 import type { Dependencies } from "../../dependencies.js";
-import {
-  nonceNotFound,
-  nonceUsed,
-  sessionNotFound,
-  sessionQuotaReached,
-  unauthenticated,
-} from "../../errors.js";
+import { nonceNotFound, nonceUsed, sessionNotFound, sessionQuotaReached } from "../../errors.js";
 import { waitForTime } from "../../lib/event-loop.js";
 import { withTimeout } from "../../lib/timeout.js";
 import { newId } from "../../lib/uuid.js";
 import { throwIfRefused } from "../../limits/rate-limits.js";
+import type { SessionLimit } from "../../store/port/change.js";
 import { SessionQuotaReached } from "../../store/port/errors.js";
-import type {
-  ApplicationRecord,
-  SessionRecord,
-  SessionWithApplication,
+import {
+  type ApplicationRecord,
+  authorizedSession,
+  newSession,
+  type SessionWithApplication,
 } from "../../store/port/records.js";
 import type { SessionFilter } from "../../store/port/sessions.js";
 import { findOversizedGrants } from "../../validation/grants-size.js";
 import { readExpiry, toTimestamp } from "../../validation/time.js";
 import { throwViolations } from "../../validation/validate.js";
 import { createUpdateApplication } from "../applications/update-application.js";
-import { writeContextOf } from "../change-context.js";
-import { stateOf, withDenialTarget } from "../events/audit.js";
+import { principalOf } from "../commit.js";
+import { stateOf } from "../events/audit.js";
 import {
   createCursors,
   cursorScopeOf,
@@ -53,8 +49,9 @@ type SetupDependencies = Pick<
   | "store"
   | "keyring"
   | "grantGuard"
-  | "audit"
+  | "commit"
   | "rateLimits"
+  | "countSession"
   | "clock"
   | "settings"
   | "readAddressOf"
@@ -73,8 +70,9 @@ function createSessionSetupHandlers({
   store,
   keyring,
   grantGuard,
-  audit,
+  commit,
   rateLimits,
+  countSession,
   clock,
   settings,
   readAddressOf,
@@ -82,49 +80,58 @@ function createSessionSetupHandlers({
   const limitsOf = createOpeningLimits({ settings, storeId: store.id, readAddressOf });
 
   /** Converts the refusal of a quota. */
-  function refuseSession(error: unknown, limit: number): never {
+  function refuseSession(error: unknown): never {
     if (error instanceof SessionQuotaReached) {
       rateLimits.countRefusedSession(error.quota);
-      throw sessionQuotaReached(error.quota, limit, error.wait);
+      throw sessionQuotaReached(error.quota, error.limit, error.wait);
     }
     throw error;
   }
 
   return {
     async createSession(_request, context) {
-      const { application } = callerOf(context);
-      const { peer } = callOf(context).call;
-      throwIfRefused(await rateLimits.countOpenedSession(callerOf(context), peer));
-      const limits = limitsOf(application.id, peer);
-      const id = newId(clock());
-      const sessionKey = generateKey("ses", id);
-      const nonce = generateKey("non", id);
-      const response = (session: SessionRecord) => ({
-        sessionKey,
-        nonce,
-        expiresAt: toTimestamp(expiryOf({ application, session })),
-        id,
-      });
-      const creating = store.sessions.create(
-        {
-          id,
-          tenantId: application.tenantId,
-          applicationId: application.id,
-          keyHash: keyring.hash(sessionKey),
-          nonceHash: keyring.hash(nonce),
-          ttl: settings.sessionTtl,
-          ...limits,
+      const { call, caller } = callOf(context);
+      throwIfRefused(await rateLimits.countOpenedSession(caller, call.peer));
+      const { tenantId } = caller.application;
+      const [keySecret, nonceSecret] = [generateSecret(), generateSecret()];
+      const opening = commit(context, {
+        target: { kind: "session", id: newId(clock()) },
+        creates: true,
+        // No event: anyone with a public key could fill the log.
+        decide({ id }, now, { application }) {
+          const sessionKey = formatKey("ses", id, keySecret);
+          const nonce = formatKey("non", id, nonceSecret);
+          const { networkHash, limits } = limitsOf(application, call.peer);
+          const [keyHash, nonceHash] = [keyring.hash(sessionKey), keyring.hash(nonce)];
+          const { id: applicationId, sessionEpoch } = application;
+          const session = newSession(
+            {
+              id,
+              tenantId,
+              applicationId,
+              keyHash,
+              nonceHash,
+              networkHash,
+              ttl: settings.sessionTtl,
+            },
+            sessionEpoch,
+            now,
+          );
+          return {
+            put: session,
+            provided: limits,
+            reply: {
+              sessionKey,
+              nonce,
+              expiresAt: toTimestamp(expiryOf({ application, session })),
+              id,
+            },
+          };
         },
-        writeContextOf(context, { response }),
-      );
-      const session = await creating.catch((error) =>
-        refuseSession(error, settings.unauthorizedSessionQuota),
-      );
-      if (!session) {
-        // The application was deleted after authentication, so its key is no longer valid.
-        throw unauthenticated({ keyHeader: settings.keyHeader, bearer: settings.bearerKeys });
-      }
-      return response(session);
+      });
+      const opened = await opening.catch(refuseSession);
+      countSession("opened");
+      return opened;
     },
 
     async authorizeSession(request, context) {
@@ -135,40 +142,46 @@ function createSessionSetupHandlers({
       throwViolations([...findOversizedGrants(grants, settings.grantsLimit), ...expiryViolations]);
       assertSessionMayHold(grants);
       grantGuard.assertMayDelegate(caller, grants);
-      const nonce = parseKey(request.nonce);
-      if (nonce?.kind !== "non") {
+      const parsed = parseKey(request.nonce);
+      if (parsed?.kind !== "non") {
         throw nonceNotFound();
       }
-      const opened = await store.sessions.find(nonce.id);
-      const name = opened?.application.name;
-      const quota = opened?.application.sessionQuota ?? settings.sessionQuota;
-      const authorizing = store.sessions.authorize(
-        {
-          sessionId: nonce.id,
-          tenantId: caller.application.tenantId,
-          nonceHashes: keyring.hashes(request.nonce),
-          authorizedBy: caller.application.id,
-          expiresAt,
-          quota,
-          ...grants,
+      const authorizing = commit(context, {
+        target: { kind: "session", id: parsed.id },
+        decide({ target }, now, { application: authorizer }) {
+          if (!target || !keyring.matches(request.nonce, target.session.nonceHash)) {
+            throw nonceNotFound();
+          }
+          const { session, application } = target;
+          if (session.authorizedAt !== undefined) {
+            throw nonceUsed();
+          }
+          const authorized = authorizedSession(session, { ...grants, authorizer, expiresAt }, now);
+          return {
+            put: authorized,
+            provided: [authorizedLimit(application, settings.sessionQuota)],
+            event: {
+              kind: "session.authorized",
+              target: principalOf(target),
+              after: stateOf(authorized),
+            },
+            reply: { sessionId: session.id },
+          };
         },
-        audit(context, {
-          kind: "session.authorized",
-          target: ({ id, applicationId }) => ({ applicationId, sessionId: id, name }),
-          after: (session) => stateOf(session),
-          response: ({ id }) => ({ sessionId: id }),
-        }),
-      );
-      const outcome = await authorizing.catch((error) => refuseSession(error, quota));
-      if (outcome === "unknown") {
-        throw nonceNotFound();
-      }
-      if (outcome === "used") {
-        throw nonceUsed();
-      }
-      return { sessionId: nonce.id };
+      });
+      const authorized = await authorizing.catch(refuseSession);
+      countSession("authorized");
+      return authorized;
     },
   };
+}
+
+/** The limit of authorized sessions of an application. */
+function authorizedLimit(
+  { id: applicationId, sessionEpoch: epoch, sessionQuota }: ApplicationRecord,
+  defaultQuota: number,
+): SessionLimit {
+  return { quota: "authorized", applicationId, epoch, limit: sessionQuota ?? defaultQuota };
 }
 
 /** How many sessions a revocation counts, and for how many milliseconds: it must not wait for more. */
@@ -179,17 +192,17 @@ const countTimeoutMs = 200;
 function createManageHandlers({
   store,
   grantGuard,
-  audit,
+  commit,
   createSealer,
   settings,
-}: Pick<Dependencies, "store" | "grantGuard" | "audit" | "createSealer" | "settings">): Pick<
+}: Pick<Dependencies, "store" | "grantGuard" | "commit" | "createSealer" | "settings">): Pick<
   SessionHandlers,
   "listSessions" | "getSession" | "deleteSession" | "revokeAllSessions"
 > {
   const { sessions } = store;
   const cursors = createCursors(createSealer, "sessions");
   const toMessage = (found: SessionWithApplication) => toSession(found, settings.grantPolicy);
-  const updateApplication = createUpdateApplication({ store, grantGuard, audit });
+  const updateApplication = createUpdateApplication({ commit, grantGuard });
 
   /** The number of open sessions that match, if it is not too expensive to count. */
   async function count(filter: SessionFilter, signal: AbortSignal): Promise<number | undefined> {
@@ -267,52 +280,45 @@ function createManageHandlers({
       const caller = callerOf(context);
       const id = request.id.toLowerCase();
       const isOwn = caller.session?.id === id;
-      let name: string | undefined;
-      const wasDeleted = await sessions.delete(
-        caller.application.tenantId,
-        id,
-        audit(context, {
-          kind: "session.deleted",
-          // Anyone with a public key can open sessions and end them.
-          isRecorded: (session) => !isOwn || session.authorizedAt !== undefined,
-          target: ({ applicationId }) => ({ applicationId, sessionId: id, name }),
-          before: (session) => stateOf(session),
-          response: () => ({}),
-        }),
-        ({ application }) => {
-          name = application.name;
-          if (!isOwn) {
-            withDenialTarget({ applicationId: application.id, sessionId: id, name }, () =>
-              assertMayAdminister(caller, application),
-            );
+      return commit(context, {
+        target: { kind: "session", id },
+        revokes: true,
+        decide({ target }) {
+          if (!target) {
+            throw sessionNotFound(id);
           }
+          const { session, application } = target;
+          if (!isOwn) {
+            assertMayAdminister(caller, application);
+          }
+          // Anyone with a public key can open sessions and end them.
+          const isRecorded = !isOwn || session.authorizedAt !== undefined;
+          return {
+            put: null,
+            event: isRecorded
+              ? { kind: "session.deleted", target: principalOf(target), before: stateOf(session) }
+              : undefined,
+            reply: {},
+          };
         },
-      );
-      if (!wasDeleted) {
-        throw sessionNotFound(id);
-      }
-      return {};
+      });
     },
 
     async revokeAllSessions(request, context) {
       const { openedOnly } = request;
       const count = await countRevocable(request, context);
-      const response = ({ modifiedAt = 0 }: ApplicationRecord) => ({
-        revokedBefore: toTimestamp(modifiedAt),
-        count,
-      });
-      const revoked = await updateApplication(context, request, {
-        kind: "application.sessions_revoked",
+      return updateApplication(context, request, {
         revokes: true,
         change: ({ sessionEpoch, authorizationEpoch }) => ({
           sessionEpoch: sessionEpoch + 1,
           ...(!openedOnly && { authorizationEpoch: authorizationEpoch + 1 }),
         }),
-        target: ({ id, name }) => ({ applicationId: id, name }),
-        ...(openedOnly && { openedOnly }),
-        response,
+        event: () => ({
+          kind: "application.sessions_revoked",
+          ...(openedOnly && { openedOnly }),
+        }),
+        reply: ({ modifiedAt = 0 }) => ({ revokedBefore: toTimestamp(modifiedAt), count }),
       });
-      return response(revoked);
     },
   };
 }

@@ -3,7 +3,8 @@ import type { ReadAddressOf } from "../../auth/caller-address.js";
 import type { Peer } from "../../call.js";
 import type { Settings } from "../../config/settings.js";
 import { clientNetworkKey, isInAnyNetwork } from "../../lib/networks.js";
-import type { NewSession } from "../../store/port/records.js";
+import type { SessionLimit } from "../../store/port/change.js";
+import type { ApplicationRecord } from "../../store/port/records.js";
 
 interface OpeningLimitsOptions {
   readonly settings: Pick<Settings, "peppers" | "trustedProxies" | "unauthorizedSessionQuota">;
@@ -11,11 +12,11 @@ interface OpeningLimitsOptions {
   readonly readAddressOf: ReadAddressOf;
 }
 
-/** The limits of a session that a client opens, and what is stored about its address. */
-export type OpeningLimits = (
-  applicationId: string,
+/** The limits of the sessions that a client opens, and what is stored about its address. */
+type OpeningLimits = (
+  application: ApplicationRecord,
   peer: Peer,
-) => Pick<NewSession, "networkHash" | "quota">;
+) => { readonly networkHash: Uint8Array; readonly limits: readonly SessionLimit[] };
 
 /** The unauthorized sessions of an application are divided by this for one network. */
 const networkDivisor = 10;
@@ -40,15 +41,19 @@ export function createOpeningLimits({
   const secret = peppers[0] || storeId;
   const key = Buffer.from(hkdfSync("sha256", secret, storeId, "latchkey: networks", keySize));
   const perNetwork = Math.max(1, Math.floor(total / networkDivisor));
-  return (applicationId, peer) => {
+  return ({ id: applicationId, sessionEpoch: epoch }, peer) => {
     const address = readAddressOf(peer);
     const network = address ? clientNetworkKey(address) : "";
     const hash = createHmac("sha256", key).update(`${applicationId} ${network}`).digest();
+    const networkHash = hash.subarray(0, hashSize);
+    const ofApplication = { quota: "unauthorized", applicationId, epoch, limit: total } as const;
     // Many clients have the address of a proxy that does not name them.
     const isClient = address !== undefined && !isInAnyNetwork(trustedProxies, address);
     return {
-      networkHash: hash.subarray(0, hashSize),
-      quota: { total, ...(isClient && { perNetwork }) },
+      networkHash,
+      limits: isClient
+        ? [{ ...ofApplication, quota: "network", networkHash, limit: perNetwork }, ofApplication]
+        : [ofApplication],
     };
   };
 }

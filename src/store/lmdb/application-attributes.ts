@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 import { heldPermissions } from "../../contract/grants.js";
 import { idFromBytes, idToBytes, writeId } from "../../lib/uuid.js";
 import { foldName, isManager, lastUseOf, type ManagerExpiration } from "../port/applications.js";
-import type { ApplicationChange, ApplicationRecord } from "../port/records.js";
+import type { ApplicationRecord } from "../port/records.js";
 import { after, emptyValue, timeBytes, trailingId } from "./row-keys.js";
 import type { Tables } from "./tables.js";
 
@@ -141,7 +142,8 @@ interface ApplicationAttributes {
   add(record: ApplicationRecord): void;
   remove(record: ApplicationRecord): void;
 
-  change(before: ApplicationRecord, after: ApplicationRecord, change: ApplicationChange): void;
+  /** Replaces the rows of the attributes that differ. */
+  change(before: ApplicationRecord, after: ApplicationRecord): void;
 
   recordUse(record: ApplicationRecord, at: number): void;
 
@@ -202,18 +204,12 @@ export function createApplicationAttributes({
       }
     },
 
-    change(before, after, { name, permissions, rules, disabled, externalId, keys }) {
-      const isGranting = permissions !== undefined || rules !== undefined;
-      const touched: Partial<Record<Attribute, boolean>> = {
-        name: name !== undefined,
-        permission: isGranting,
-        disabled: disabled !== undefined,
-        externalId: externalId !== undefined,
-        keyId: keys !== undefined,
-        manager: isGranting || disabled !== undefined,
-      };
-      for (const attribute of attributes.filter((each) => touched[each])) {
-        replaceValues(attribute, after, valuesOf[attribute](before), valuesOf[attribute](after));
+    change(before, after) {
+      for (const attribute of attributes) {
+        const [oldValues, newValues] = [valuesOf[attribute](before), valuesOf[attribute](after)];
+        if (!isDeepStrictEqual(oldValues, newValues)) {
+          replaceValues(attribute, after, oldValues, newValues);
+        }
       }
     },
 

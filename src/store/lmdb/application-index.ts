@@ -1,6 +1,6 @@
 import type { Database } from "lmdb";
 import { idFromBytes, idToBytes } from "../../lib/uuid.js";
-import type { ApplicationChange, ApplicationRecord } from "../port/records.js";
+import type { ApplicationFields, ApplicationRecord } from "../port/records.js";
 import { createApplicationAttributes } from "./application-attributes.js";
 import {
   after,
@@ -19,13 +19,18 @@ import type { Tables } from "./tables.js";
 
 /** The indexes that list, count and sweep applications. All methods run inside `read` or `write`. */
 export interface ApplicationIndex {
-  add(record: ApplicationRecord): void;
-  change(before: ApplicationRecord, after: ApplicationRecord, change: ApplicationChange): void;
+  /** Replaces the rows of a record by those after a change. One of them may be missing. */
+  change(before: ApplicationRecord | undefined, after: ApplicationRecord | undefined): void;
   recordUse(record: ApplicationRecord, at: number): void;
-  remove(record: ApplicationRecord): void;
 
   /** Whether another application still manages the tenant of this one after a time. */
   hasOtherManager(record: ApplicationRecord, time: number): boolean;
+
+  /** Whether another application of the tenant has the external id. `findLive` finds unexpired ones. */
+  isExternalIdTaken(
+    record: Pick<ApplicationFields, "id" | "tenantId" | "externalId">,
+    findLive: (id: string) => ApplicationRecord | undefined,
+  ): boolean;
 
   /** The ids of the applications of a tenant that may have an external id or a key, expired ones included. */
   idsBy(attribute: "externalId" | "keyId", tenantId: string, value: string): string[];
@@ -110,16 +115,23 @@ export function createApplicationIndex(tables: Tables): ApplicationIndex {
   }
 
   return {
-    add,
-    remove,
-
-    change(before, after, change) {
-      if (change.expiresAt === undefined) {
-        attributes.change(before, after, change);
-      } else {
+    change(before, after) {
+      if (before && after && before.expiresAt === after.expiresAt) {
+        attributes.change(before, after);
+        return;
+      }
+      if (before) {
         remove(before);
+      }
+      if (after) {
         add(after);
       }
+    },
+
+    isExternalIdTaken({ id, tenantId, externalId }, findLive) {
+      const owners =
+        externalId === undefined ? [] : attributes.idsBy("externalId", tenantId, externalId);
+      return owners.some((owner) => owner !== id && findLive(owner)?.externalId === externalId);
     },
 
     recordUse: attributes.recordUse,

@@ -1,31 +1,15 @@
-import {
-  type ApplicationStore,
-  claimedExternalId,
-  isManager,
-  stopsManaging,
-} from "../port/applications.js";
-import { ExternalIdTaken, LastManager } from "../port/errors.js";
-import {
-  type ApplicationFields,
-  type ApplicationRecord,
-  changedApplication,
-  isUnexpired,
-  type KeyUse,
-  newApplication,
-} from "../port/records.js";
-import { revokesSessions } from "../port/sessions.js";
+import type { ApplicationStore } from "../port/applications.js";
+import { type ApplicationRecord, isUnexpired, type KeyUse } from "../port/records.js";
 import type { Clock } from "../port/store.js";
-import type { ApplicationIndex, ExpirationIndex, ImportedKeyIndex } from "./application-index.js";
+import type { ApplicationIndex, ImportedKeyIndex } from "./application-index.js";
 import {
   createApplicationList,
   createApplicationSearch,
   createListByIds,
 } from "./application-queries.js";
-import type { ChangeWriter } from "./change-writer.js";
-import { type Environment, Refused, refuseOnThrow } from "./environment.js";
+import type { Environment } from "./environment.js";
 import type { ApplicationRecords } from "./records.js";
 import { writeUse } from "./rows.js";
-import type { SessionIndex } from "./session-index.js";
 import { writeSlice } from "./slices.js";
 
 /** Uses recorded per transaction, so that other writes do not wait long. */
@@ -35,10 +19,7 @@ interface ApplicationStoreParts {
   readonly environment: Environment;
   readonly records: ApplicationRecords;
   readonly index: ApplicationIndex;
-  readonly expirations: ExpirationIndex;
   readonly importedKeys: ImportedKeyIndex;
-  readonly sessions: SessionIndex;
-  readonly changeWriter: ChangeWriter;
   readonly clock: Clock;
 }
 
@@ -46,33 +27,17 @@ export function createApplicationStore({
   environment,
   records,
   index,
-  expirations,
   importedKeys,
-  sessions,
-  changeWriter,
   clock,
 }: ApplicationStoreParts): ApplicationStore {
-  const { read, write } = environment;
+  const { read } = environment;
   const list = createApplicationList(records, index);
   const listByIds = createListByIds(environment, records, clock);
   const search = createApplicationSearch(environment, records, clock);
 
-  function findInTenant(tenantId: string, id: string, now: number): ApplicationRecord | undefined {
-    const record = records.find(id);
-    return isUnexpired(record, now) && record.tenantId === tenantId ? record : undefined;
-  }
-
   function findUnexpired(id: string): ApplicationRecord | undefined {
     const record = records.find(id);
     return isUnexpired(record, clock()) ? record : undefined;
-  }
-
-  /** Refuses an application whose external id another one has. */
-  function refuseTaken(claim: Claim, now: number): Refused | undefined {
-    const { externalId } = claim;
-    return externalId !== undefined && hasTakenExternalId(claim, { records, index, now })
-      ? new Refused(new ExternalIdTaken(externalId))
-      : undefined;
   }
 
   function recordUse(use: KeyUse): void {
@@ -84,29 +49,6 @@ export function createApplicationStore({
   }
 
   return {
-    async create(application, context) {
-      const created = await write(
-        changeWriter.withPreconditions(context, (now) => {
-          if (records.find(application.id)) {
-            return undefined;
-          }
-          const refused = refuseTaken(application, now);
-          if (refused) {
-            return refused;
-          }
-          const record = records.put(newApplication(application, now));
-          index.add(record);
-          expirations.update(undefined, record);
-          changeWriter.record(context, record);
-          return record;
-        }),
-      );
-      if (!created) {
-        throw new Error(`An application with the id ${application.id} already exists.`);
-      }
-      return created;
-    },
-
     async isEmpty() {
       return read(() => index.isEmpty(clock()));
     },
@@ -153,73 +95,6 @@ export function createApplicationStore({
       return isSearch ? search(query, signal) : read(() => list(query, clock()));
     },
 
-    async update(tenantId, id, change, context) {
-      return write(
-        changeWriter.withPreconditions(context, (now) => {
-          const current = findInTenant(tenantId, id, now);
-          if (!current) {
-            return undefined;
-          }
-          const changed = refuseOnThrow(() => change(current, now));
-          if (changed instanceof Refused) {
-            return changed;
-          }
-          if (!changed) {
-            changeWriter.storeResponse(context, current);
-            return current;
-          }
-          if (stopsManaging(current, changed) && !index.hasOtherManager(current, now)) {
-            return new Refused(new LastManager());
-          }
-          const externalId = claimedExternalId(current, changed);
-          const refused = refuseTaken({ id, tenantId, externalId }, now);
-          if (refused) {
-            return refused;
-          }
-          const record = records.put(changedApplication(current, changed, now), current);
-          index.change(current, record, changed);
-          if (changed.keys || changed.expiresAt !== undefined) {
-            expirations.update(current, record);
-          }
-          if (changed.keys) {
-            importedKeys.update(current, record);
-          }
-          if (revokesSessions(current, record)) {
-            sessions.scheduleSweep(id);
-          }
-          changeWriter.record(context, record);
-          return record;
-        }),
-        context.revokes ? "revocation" : "ordinary",
-      );
-    },
-
-    async delete(tenantId, id, context, assertAllowed) {
-      return write(
-        changeWriter.withPreconditions(context, (now) => {
-          const record = findInTenant(tenantId, id, now);
-          if (!record) {
-            return false;
-          }
-          const checked = refuseOnThrow(() => assertAllowed?.(record));
-          if (checked instanceof Refused) {
-            return checked;
-          }
-          if (isManager(record) && !index.hasOtherManager(record, now)) {
-            return new Refused(new LastManager());
-          }
-          records.remove(id);
-          index.remove(record);
-          expirations.update(record, undefined);
-          importedKeys.update(record, undefined);
-          sessions.scheduleSweep(id);
-          changeWriter.record(context, record);
-          return true;
-        }),
-        "revocation",
-      );
-    },
-
     async recordUses(uses) {
       for (let start = 0; start < uses.length; start += maxUses) {
         const slice = uses.slice(start, start + maxUses);
@@ -227,24 +102,4 @@ export function createApplicationStore({
       }
     },
   };
-}
-
-type Claim = Pick<ApplicationFields, "id" | "tenantId" | "externalId">;
-
-interface ExternalIdSearch {
-  readonly records: ApplicationRecords;
-  readonly index: ApplicationIndex;
-  readonly now: number;
-}
-
-/** Whether another unexpired application of the tenant has the external id of this one. */
-export function hasTakenExternalId(
-  { id, tenantId, externalId }: Claim,
-  { records, index, now }: ExternalIdSearch,
-): boolean {
-  const ids = externalId === undefined ? [] : index.idsBy("externalId", tenantId, externalId);
-  return ids.some((other) => {
-    const record = other === id ? undefined : records.find(other);
-    return isUnexpired(record, now) && record.externalId === externalId;
-  });
 }

@@ -121,9 +121,6 @@ function createEnvironment(parts: EnvironmentParts): Environment {
 
   /** Errors of LMDB and the system have a numeric code. Any other error is a bug, and is not translated. */
   function translate(error: unknown): unknown {
-    if (error instanceof CallbackError) {
-      return error.reason;
-    }
     if (typeof (error as { code?: unknown }).code !== "number") {
       return error;
     }
@@ -193,15 +190,6 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Carries an error of a callback out of a transaction, to distinguish it from errors of LMDB. */
-class CallbackError extends Error {
-  override readonly name = "CallbackError";
-
-  constructor(readonly reason: unknown) {
-    super("A callback threw.");
-  }
-}
-
 /** The result of work that was refused before it wrote anything: `write` throws the reason. */
 export class Refused {
   constructor(readonly reason: unknown) {}
@@ -217,18 +205,6 @@ export function refuseOnThrow<T>(callback: () => T): T | Refused {
     return callback();
   } catch (reason) {
     return new Refused(reason);
-  }
-}
-
-/**
- * Runs a callback of the caller, inside `write`. If it throws, the work is
- * rolled back, and `write` throws the same error.
- */
-export function runCallback<T>(callback: () => T): T {
-  try {
-    return callback();
-  } catch (reason) {
-    throw new CallbackError(reason);
   }
 }
 

@@ -11,7 +11,7 @@ import {
 } from "../port/events.js";
 import type { Clock } from "../port/store.js";
 import type { ApplicationIndex } from "./application-index.js";
-import { type Environment, runCallback } from "./environment.js";
+import type { Environment } from "./environment.js";
 import type { EventLog } from "./event-log.js";
 import type { ApplicationRecords } from "./records.js";
 import { parseExpirationKey, timeBytes, timeOf } from "./row-keys.js";
@@ -97,7 +97,7 @@ export function createExpirationEvents(
     for (const key of keys) {
       const expiration = expirationOf(key, leadTime);
       if (expiration) {
-        for (const event of runCallback(() => toEvents(expiration))) {
+        for (const event of toEvents(expiration)) {
           log.append(event);
         }
       }

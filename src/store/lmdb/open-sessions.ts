@@ -1,6 +1,7 @@
 import { idFromBytes, writeId } from "../../lib/uuid.js";
+import type { SessionLimit } from "../port/change.js";
 import { SessionQuotaReached } from "../port/errors.js";
-import type { ApplicationRecord, SessionRecord, UnauthorizedQuota } from "../port/records.js";
+import type { SessionRecord } from "../port/records.js";
 import { after, timeBytes, timeOf } from "./row-keys.js";
 import { sliceSize } from "./slices.js";
 import type { Tables } from "./tables.js";
@@ -11,23 +12,14 @@ export interface OpenSessions {
   /** Removes sessions that have expired, are deleted or are authorized. */
   remove(sessions: readonly SessionRecord[]): void;
 
-  /** Returns the refusal of another unauthorized session, if a quota is reached. */
-  unauthorizedQuotaReached(
-    application: ApplicationRecord,
-    networkHash: Uint8Array,
-    quota: UnauthorizedQuota,
-    now: number,
-  ): SessionQuotaReached | undefined;
-
   /**
-   * Returns the refusal of another authorized session, if the quota is reached. Sessions
+   * Returns the refusal of another session, if the limit is reached. Authorized sessions
    * do not count if `isLive` returns false for their authorizer and its epoch.
    */
-  authorizedQuotaReached(
-    application: ApplicationRecord,
-    quota: number,
-    isLive: (authorizerId: string, epoch: number) => boolean,
+  limitReached(
+    limit: SessionLimit,
     now: number,
+    isLive: (authorizerId: string, epoch: number) => boolean,
   ): SessionQuotaReached | undefined;
 }
 
@@ -147,42 +139,27 @@ export function createOpenSessions({
 
     remove: (sessions) => removeRows(sessions.map(keyOf)),
 
-    unauthorizedQuotaReached(application, networkHash, { total, perNetwork }, now) {
-      const prefix = prefixOf(application.id, application.sessionEpoch, "unauthorized");
-      const network = Buffer.from(networkHash);
-      const ofNetwork = groupKey(prefix, network);
-      const limit = perNetwork ?? Number.POSITIVE_INFINITY;
-      const isFull = () => countOf(prefix) >= total;
-      const isNetworkFull = () => perNetwork !== undefined && countOf(ofNetwork) >= limit;
-      const isReached = () => isFull() || isNetworkFull();
-      if (!isReached()) {
-        return undefined;
-      }
-      removeExpired(prefix, now, isReached);
-      if (isNetworkFull()) {
-        const wait = waitFor(prefix, now, (group) => group.equals(network));
-        return new SessionQuotaReached("network", wait);
-      }
-      return isFull()
-        ? new SessionQuotaReached(
-            "unauthorized",
-            waitFor(prefix, now, () => true),
-          )
-        : undefined;
-    },
-
-    authorizedQuotaReached(application, quota, isLive, now) {
-      const prefix = prefixOf(application.id, application.sessionEpoch, "authorized");
-      const isReached = () => countOf(prefix) >= quota;
+    limitReached({ quota, applicationId, epoch, networkHash, limit }, now, isLive) {
+      const kind = quota === "authorized" ? "authorized" : "unauthorized";
+      const prefix = prefixOf(applicationId, epoch, kind);
+      const network = networkHash && Buffer.from(networkHash);
+      const counted = network ? groupKey(prefix, network) : prefix;
+      const isReached = () => countOf(counted) >= limit;
       if (!isReached()) {
         return undefined;
       }
       removeExpired(prefix, now, isReached);
       const isLiveGroup = (group: Buffer) => isLive(idFromBytes(group), group.readUInt32BE(idSize));
-      const count = countOf(prefix);
-      return count >= quota && count - countDead(prefix, isLiveGroup) >= quota
-        ? new SessionQuotaReached("authorized", waitFor(prefix, now, isLiveGroup))
-        : undefined;
+      const dead = quota === "authorized" && isReached() ? countDead(prefix, isLiveGroup) : 0;
+      if (countOf(counted) - dead < limit) {
+        return undefined;
+      }
+      const isCounted = {
+        authorized: isLiveGroup,
+        unauthorized: () => true,
+        network: (group: Buffer) => network?.equals(group) ?? true,
+      }[quota];
+      return new SessionQuotaReached(quota, limit, waitFor(prefix, now, isCounted));
     },
   };
 }

@@ -14,8 +14,8 @@ export interface Records<Fields extends { readonly id: string }, R extends Field
   /** Reads a record inside `read` or `write`. */
   find(id: string): R | undefined;
 
-  /** Writes a record inside `write`, with the version after `replaced`, and returns the record as stored. */
-  put(fields: Fields, replaced?: R): R;
+  /** Writes a record inside `write`. */
+  put(record: R): void;
 
   /** Changes the row of a record inside `write` without a new version. */
   patch(id: string, change: (row: Buffer) => void): void;
@@ -44,12 +44,8 @@ export function createRecords<
       return row && open(id, row);
     },
 
-    put(fields, replaced) {
-      // A record that is deleted and imported again must not reuse a version.
-      const version = replaced ? replaced.version + 1 : Date.now();
-      const row = encode(fields, version);
-      table.put(fields.id, row);
-      return open(fields.id, row, fields);
+    put(record) {
+      table.put(record.id, encode(record, record.version));
     },
 
     patch(id, change) {

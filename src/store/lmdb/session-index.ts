@@ -1,23 +1,23 @@
+import type { Database } from "lmdb";
 import { idFromBytes } from "../../lib/uuid.js";
 import type { SessionRecord } from "../port/records.js";
-import type { SessionFilter } from "../port/sessions.js";
+import { applicationIdsOf, type SessionFilter } from "../port/sessions.js";
 import { createOpenSessions, type OpenSessions } from "./open-sessions.js";
 import { after, emptyValue, ownedKey, ownerPrefix, timeKey, trailingId } from "./row-keys.js";
 import type { Tables } from "./tables.js";
 
 /** The indexes that list, count, expire and sweep sessions. All methods run inside `read` or `write`. */
 export interface SessionIndex {
-  add(session: SessionRecord): void;
-  remove(sessions: readonly SessionRecord[]): void;
+  /** Replaces the rows of a session by those after a change. One of them may be missing. */
+  change(before: SessionRecord | undefined, after: SessionRecord | undefined): void;
 
-  /** Replaces a session by the same one after its authorization. */
-  authorize(session: SessionRecord, authorized: SessionRecord): void;
+  /** Removes the rows of sessions. */
+  removeAll(sessions: readonly SessionRecord[]): void;
 
   /** Removes expired sessions from the count of open sessions. */
   expire(sessions: readonly SessionRecord[]): void;
 
-  unauthorizedQuotaReached: OpenSessions["unauthorizedQuotaReached"];
-  authorizedQuotaReached: OpenSessions["authorizedQuotaReached"];
+  limitReached: OpenSessions["limitReached"];
 
   /**
    * The ids of the sessions of a tenant, or of those that an application opened
@@ -29,53 +29,70 @@ export interface SessionIndex {
   scheduleSweep(applicationId: string): void;
 }
 
+const expirationKeysOf = ({ expiresAt, id }: SessionRecord) => [timeKey(expiresAt, id)];
+
+const tenantKeysOf = ({ tenantId, id }: SessionRecord) => [ownedKey(tenantId, id)];
+
+const applicationKeysOf = (session: SessionRecord) =>
+  [...new Set(applicationIdsOf(session))].map((owner) => ownedKey(owner, session.id));
+
 type SessionOwners = Pick<SessionFilter, "tenantId" | "applicationId" | "authorizedBy">;
 
 export function createSessionIndex(tables: Tables): SessionIndex {
   const { sessionExpirations, sessionsByTenant, sessionsByApplication, sessionSweeps } = tables;
   const open = createOpenSessions(tables);
 
+  /** Replaces the rows of the values that differ. A row is only a key. */
+  function replaceRows(
+    table: Database<Buffer, Buffer>,
+    keysOf: (session: SessionRecord) => readonly Buffer[],
+    before: SessionRecord | undefined,
+    after: SessionRecord | undefined,
+  ): void {
+    const oldKeys = before ? keysOf(before) : [];
+    const newKeys = after ? keysOf(after) : [];
+    for (const key of oldKeys) {
+      if (!newKeys.some((other) => other.equals(key))) {
+        table.remove(key);
+      }
+    }
+    for (const key of newKeys) {
+      if (!oldKeys.some((other) => other.equals(key))) {
+        table.put(key, emptyValue);
+      }
+    }
+  }
+
+  function replaceAllRows(
+    before: SessionRecord | undefined,
+    after: SessionRecord | undefined,
+  ): void {
+    replaceRows(sessionExpirations, expirationKeysOf, before, after);
+    replaceRows(sessionsByTenant, tenantKeysOf, before, after);
+    replaceRows(sessionsByApplication, applicationKeysOf, before, after);
+  }
+
   return {
-    add(session) {
-      const { id, tenantId, applicationId, authorizedBy, expiresAt } = session;
-      open.add(session);
-      sessionExpirations.put(timeKey(expiresAt, id), emptyValue);
-      sessionsByTenant.put(ownedKey(tenantId, id), emptyValue);
-      sessionsByApplication.put(ownedKey(applicationId, id), emptyValue);
-      if (authorizedBy !== undefined) {
-        sessionsByApplication.put(ownedKey(authorizedBy, id), emptyValue);
+    change(before, after) {
+      if (before) {
+        open.remove([before]);
       }
+      if (after) {
+        open.add(after);
+      }
+      replaceAllRows(before, after);
     },
 
-    authorize(session, authorized) {
-      const { id, authorizedBy, expiresAt } = authorized;
-      open.remove([session]);
-      open.add(authorized);
-      if (expiresAt !== session.expiresAt) {
-        sessionExpirations.remove(timeKey(session.expiresAt, id));
-        sessionExpirations.put(timeKey(expiresAt, id), emptyValue);
-      }
-      if (authorizedBy !== undefined) {
-        sessionsByApplication.put(ownedKey(authorizedBy, id), emptyValue);
-      }
-    },
-
-    remove(sessions) {
+    removeAll(sessions) {
       open.remove(sessions);
-      for (const { id, tenantId, applicationId, authorizedBy, expiresAt } of sessions) {
-        sessionExpirations.remove(timeKey(expiresAt, id));
-        sessionsByTenant.remove(ownedKey(tenantId, id));
-        sessionsByApplication.remove(ownedKey(applicationId, id));
-        if (authorizedBy !== undefined) {
-          sessionsByApplication.remove(ownedKey(authorizedBy, id));
-        }
+      for (const session of sessions) {
+        replaceAllRows(session, undefined);
       }
     },
 
     expire: open.remove,
 
-    unauthorizedQuotaReached: open.unauthorizedQuotaReached,
-    authorizedQuotaReached: open.authorizedQuotaReached,
+    limitReached: open.limitReached,
 
     *idsAfter({ tenantId, applicationId, authorizedBy }, id) {
       const owner = applicationId ?? authorizedBy;

@@ -1,12 +1,5 @@
-import { timingSafeEqual } from "node:crypto";
 import { startTimeSlice, yieldToEventLoop } from "../../lib/event-loop.js";
-import {
-  type ApplicationRecord,
-  copySession,
-  isUnexpired,
-  type SessionRecord,
-  type SessionWithApplication,
-} from "../port/records.js";
+import type { ApplicationRecord, SessionRecord, SessionWithApplication } from "../port/records.js";
 import {
   isRevoked,
   isSessionValid,
@@ -16,8 +9,7 @@ import {
   withApplications,
 } from "../port/sessions.js";
 import { type Clock, createPageBudget, type PageBudget } from "../port/store.js";
-import type { ChangeWriter } from "./change-writer.js";
-import { type Environment, Refused, refuseOnThrow } from "./environment.js";
+import type { Environment } from "./environment.js";
 import type { ApplicationRecords, SessionRecords } from "./records.js";
 import { storedSizeOf } from "./rows.js";
 import type { SessionIndex } from "./session-index.js";
@@ -27,7 +19,6 @@ interface SessionStoreParts {
   readonly sessions: SessionRecords;
   readonly applications: ApplicationRecords;
   readonly index: SessionIndex;
-  readonly changeWriter: ChangeWriter;
   readonly clock: Clock;
   readonly drainExpiredCount: SessionStore["drainExpiredCount"];
 }
@@ -37,11 +28,10 @@ export function createSessionStore({
   sessions,
   applications,
   index,
-  changeWriter,
   clock,
   drainExpiredCount,
 }: SessionStoreParts): SessionStore {
-  const { read, write } = environment;
+  const { read } = environment;
 
   /** Finds a stored session, valid or not. */
   function findStored(id: string): SessionWithApplication | undefined {
@@ -54,50 +44,7 @@ export function createSessionStore({
     return isSessionValid(found, clock()) ? found : undefined;
   }
 
-  function findInTenant(
-    tenantId: string,
-    id: string,
-    now: number,
-  ): SessionWithApplication | undefined {
-    const found = findStored(id);
-    return found?.session.tenantId === tenantId && isSessionValid(found, now) ? found : undefined;
-  }
-
   return {
-    async create(session, context) {
-      return write(
-        changeWriter.withPreconditions(context, (now) => {
-          const application = applications.find(session.applicationId);
-          if (!isUnexpired(application, now) || application.tenantId !== session.tenantId) {
-            return undefined;
-          }
-          const { quota, networkHash } = session;
-          const reached =
-            quota && index.unauthorizedQuotaReached(application, networkHash, quota, now);
-          if (reached) {
-            return new Refused(reached);
-          }
-          const created = sessions.put({
-            id: session.id,
-            tenantId: session.tenantId,
-            applicationId: session.applicationId,
-            epoch: application.sessionEpoch,
-            authorizationEpoch: 0,
-            networkHash,
-            keyHash: session.keyHash,
-            nonceHash: session.nonceHash,
-            permissions: [],
-            rules: [],
-            createdAt: now,
-            expiresAt: now + session.ttl,
-          });
-          index.add(created);
-          changeWriter.storeResponse(context, created);
-          return created;
-        }),
-      );
-    },
-
     find(id) {
       return read(() => findValid(id));
     },
@@ -111,47 +58,6 @@ export function createSessionStore({
         const found = findStored(id);
         return isRevoked(found) || isSessionValid(found, clock()) ? undefined : found;
       });
-    },
-
-    async authorize(grant, context) {
-      return write(
-        changeWriter.withPreconditions(context, (now) => {
-          const found = findInTenant(grant.tenantId, grant.sessionId, now);
-          const session = found?.session;
-          if (!session || !isOneOf(session.nonceHash, grant.nonceHashes)) {
-            return "unknown";
-          }
-          if (session.authorizedAt !== undefined) {
-            return "used";
-          }
-          const { quota } = grant;
-          const isLive = (id: string, epoch: number) => {
-            const authorizer = applications.find(id);
-            return isUnexpired(authorizer, now) && authorizer.authorizationEpoch === epoch;
-          };
-          const reached =
-            quota !== undefined &&
-            index.authorizedQuotaReached(found.application, quota, isLive, now);
-          if (reached) {
-            return new Refused(reached);
-          }
-
-          const fields = {
-            ...copySession(session),
-            permissions: grant.permissions,
-            rules: grant.rules,
-            expiresAt: grant.expiresAt ?? session.expiresAt,
-            authorizedAt: now,
-            authorizedBy: grant.authorizedBy,
-            authorizationEpoch: applications.find(grant.authorizedBy)?.authorizationEpoch ?? 0,
-            networkHash: new Uint8Array(),
-          };
-          const authorized = sessions.put(fields, session);
-          index.authorize(session, authorized);
-          changeWriter.record(context, authorized);
-          return "authorized";
-        }),
-      );
     },
 
     list: createSessionList(environment, sessions, applications, index, clock),
@@ -186,40 +92,8 @@ export function createSessionStore({
       return { open, isComplete: rows <= limit };
     },
 
-    async delete(tenantId, id, context, assertAllowed) {
-      return write(
-        changeWriter.withPreconditions(context, (now) => {
-          const found = findInTenant(tenantId, id, now);
-          if (!found) {
-            return false;
-          }
-          const checked = refuseOnThrow(() => assertAllowed?.(found));
-          if (checked instanceof Refused) {
-            return checked;
-          }
-          const { session } = found;
-          sessions.remove(id);
-          index.remove([session]);
-          changeWriter.record(context, session);
-          return true;
-        }),
-        "revocation",
-      );
-    },
-
     drainExpiredCount,
   };
-}
-
-/** Runs in constant time, whichever of the hashes matches. */
-function isOneOf(hash: Uint8Array, candidates: readonly Uint8Array[]): boolean {
-  let found = false;
-  for (const candidate of candidates) {
-    if (candidate.length === hash.length && timingSafeEqual(candidate, hash)) {
-      found = true;
-    }
-  }
-  return found;
 }
 
 /** Rows read per tick of the event loop: many may be expired or revoked. */

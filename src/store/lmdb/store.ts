@@ -6,7 +6,7 @@ import {
   createImportedKeyIndex,
 } from "./application-index.js";
 import { createApplicationStore } from "./applications.js";
-import { createChangeWriter, createResponses } from "./change-writer.js";
+import { createMakeChange } from "./change.js";
 import { openEnvironment } from "./environment.js";
 import { createEventIndex } from "./event-index.js";
 import { createEventLog } from "./event-log.js";
@@ -15,6 +15,7 @@ import { createExpirationEvents } from "./expirations.js";
 import { createExpiredLog } from "./expired-log.js";
 import { createFeed } from "./feed.js";
 import { createRecords } from "./records.js";
+import { createResponses } from "./responses.js";
 import { applicationLayout, sessionLayout } from "./rows.js";
 import { createSessionIndex } from "./session-index.js";
 import { createSessionStore } from "./sessions.js";
@@ -58,13 +59,6 @@ export async function openLmdbStore({
   const responses = createResponses(environment, clock);
   const applications = createRecords(tables.applications, applicationLayout);
   const sessions = createRecords(tables.sessions, sessionLayout);
-  const changeWriter = createChangeWriter({
-    events: eventLog,
-    responses,
-    applications,
-    sessions,
-    clock,
-  });
   const common = { environment, clock };
   const parts = {
     ...common,
@@ -86,21 +80,18 @@ export async function openLmdbStore({
     id,
     applications: createApplicationStore({
       ...common,
-      changeWriter,
       records: applications,
       index,
-      expirations,
       importedKeys,
-      sessions: sessionIndex,
     }),
     sessions: createSessionStore({
       ...common,
-      changeWriter,
       sessions,
       applications,
       index: sessionIndex,
       drainExpiredCount: sweeper.drainExpiredCount,
     }),
+    change: createMakeChange({ ...parts, events: eventLog, responses }),
     changes: feed.changes,
     events: createEventStore(environment, eventLog, eventIndex, {
       follow: feed.followEvents,

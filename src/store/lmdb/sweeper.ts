@@ -78,14 +78,14 @@ export function startSweeper(options: SweeperOptions) {
       const record = applications.find(idFromBytes(trailingId(key)));
       if (record && !isUnexpired(record, now)) {
         expiredLog.append([record]);
-        index.remove(record);
+        index.change(record, undefined);
       }
       tables.applicationExpirations.remove(key);
     }
   }
 
   function removeSessions(removed: readonly SessionRecord[]): void {
-    sessionIndex.remove(removed);
+    sessionIndex.removeAll(removed);
     for (const { id } of removed) {
       sessions.remove(id);
     }

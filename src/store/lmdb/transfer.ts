@@ -13,6 +13,7 @@ import {
 import {
   type ApplicationFields,
   isUnexpired,
+  nextVersion,
   type SessionFields,
   type SessionRecord,
 } from "../port/records.js";
@@ -25,7 +26,6 @@ import {
 import type { Clock } from "../port/store.js";
 import type { ImportOptions, ImportOutcome, TransferStore } from "../port/transfer.js";
 import type { ApplicationIndex, ExpirationIndex, ImportedKeyIndex } from "./application-index.js";
-import { hasTakenExternalId } from "./applications.js";
 import type { Environment } from "./environment.js";
 import { createRestoredEvents, type EventLog } from "./event-log.js";
 import type { ApplicationRecords, SessionRecords } from "./records.js";
@@ -123,8 +123,11 @@ export function createTransfer(parts: TransferParts): TransferStore {
     if (hasTakenKey(record)) {
       return "key_taken";
     }
-    const search = { records: applications, index, now: clock() };
-    return hasTakenExternalId(record, search) ? "external_id_taken" : outcome;
+    const isTaken = index.isExternalIdTaken(record, (id) => {
+      const other = applications.find(id);
+      return isUnexpired(other, clock()) ? other : undefined;
+    });
+    return isTaken ? "external_id_taken" : outcome;
   }
 
   function hasTakenKey({ id, keys }: ApplicationFields): boolean {
@@ -136,12 +139,9 @@ export function createTransfer(parts: TransferParts): TransferStore {
 
   function putApplication(record: ApplicationFields, outcome: ImportOutcome): void {
     const before = applications.find(record.id);
-    const merged = mergeApplication(before, record);
-    const after = applications.put(merged, before);
-    if (before) {
-      index.remove(before);
-    }
-    index.add(after);
+    const after = withNextVersion(before, mergeApplication(before, record));
+    applications.put(after);
+    index.change(before, after);
     expirations.update(before, after);
     importedKeys.update(before, after);
     if (before && revokesSessions(before, after)) {
@@ -150,6 +150,13 @@ export function createTransfer(parts: TransferParts): TransferStore {
     if (outcome === "replaced") {
       events.append(importEvent(after));
     }
+  }
+
+  function withNextVersion<R extends object>(
+    before: { readonly version: number } | undefined,
+    fields: R,
+  ): R & { readonly version: number } {
+    return { ...fields, version: nextVersion(before, clock()) };
   }
 
   function decideSession(record: SessionFields, replace: boolean): ImportOutcome {
@@ -163,12 +170,9 @@ export function createTransfer(parts: TransferParts): TransferStore {
 
   function putSession(record: SessionFields, outcome: ImportOutcome): void {
     const before = sessions.find(record.id);
-    const merged = mergeSession(before, record);
-    const after = sessions.put(merged, before);
-    if (before) {
-      sessionIndex.remove([before]);
-    }
-    sessionIndex.add(after);
+    const after = withNextVersion(before, mergeSession(before, record));
+    sessions.put(after);
+    sessionIndex.change(before, after);
     if (outcome === "replaced") {
       events.append(importEvent(after));
     }

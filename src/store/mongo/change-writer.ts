@@ -1,200 +1,182 @@
-/** Writes a change, its event and its stored response in one transaction. */
-import { Binary, type ClientSession, type Collection, MongoError } from "mongodb";
-import type { MaybePromise } from "../../lib/async.js";
-import type {
-  CallerRecords,
-  ChangeCaller,
-  NewResponse,
-  ResponseStore,
-  WriteContext,
-} from "../port/change-context.js";
-import { AlreadyApplied, ChangeCanceled, StoreUnavailable } from "../port/errors.js";
-import type { NewEvent } from "../port/events.js";
+/** Writes a decided change, its event and its response in one transaction. */
+import { type ClientSession, type Collection, ObjectId } from "mongodb";
+import type { Decided, RecordChange } from "../core/decide.js";
+import type { Change, Reads, RecordKind } from "../port/change.js";
+import { ExternalIdTaken, LastManager } from "../port/errors.js";
 import type { ApplicationRecord } from "../port/records.js";
-import type { FreshRead } from "./connect.js";
-import { notExpired, type Time } from "./documents.js";
+import { revokesSessions } from "../port/sessions.js";
+import { findOtherManager } from "./application-queries.js";
+import type { RecordsRead } from "./change-reads.js";
+import {
+  type ApplicationDocument,
+  notExpired,
+  notExpiredByIndex,
+  type SessionDocument,
+  type Time,
+  toWrite,
+  uuid,
+} from "./documents.js";
 import { callDriver, limitsOf } from "./driver-call.js";
 import type { EventWriter } from "./event-documents.js";
-import type { RunTransaction } from "./transaction-retry.js";
-
-export interface ChangeWriter {
-  /**
-   * Runs a change and writes its event, if any, and its response in one
-   * transaction. Nothing takes effect if the work returns `undefined` or throws.
-   * The work may run more than once. It must send its commands in the session,
-   * one after the other. Throws {@link AlreadyApplied}.
-   */
-  write<R>(
-    /** The id of the changed record. */
-    subject: string,
-    context: WriteContext<R> & { eventFor?(outcome: R): NewEvent | undefined },
-    work: ChangeWork<R>,
-    options?: ChangeOptions<R>,
-  ): Promise<R | undefined>;
-
-  /** Checks the caller of a write without a transaction, given an application that was just read. */
-  assertCaller(caller: ChangeCaller, read: ApplicationRecord): Promise<void>;
-}
-
-interface ChangeOptions<R> {
-  /** Reads outside the transaction, during its last write. If it returns false, the change is undone. */
-  readonly isValid?: (outcome: R) => Promise<boolean>;
-  /** Called after every attempt, committed or not. */
-  readonly onAttemptEnd?: () => void;
-}
-
-/**
- * A new primary may roll back data that a transaction has read. Work that
- * returns `undefined` because of its reads must first await `confirmReads`,
- * which commits what it wrote. If the work throws, {@link ChangeWriter.write}
- * does so, so it must not throw after a write.
- */
-export type ChangeWork<R> = (
-  session: ClientSession,
-  confirmReads: () => Promise<void>,
-) => Promise<R | undefined>;
+import { type ExternalIds, isTaken } from "./external-ids.js";
+import type { ResponseDocuments } from "./responses.js";
+import type { SessionCleanup } from "./session-cleanup.js";
 
 interface ChangeWriterParts {
-  readonly runTransaction: RunTransaction;
+  readonly applications: Collection<ApplicationDocument>;
+  readonly sessions: Collection<SessionDocument>;
+  readonly time: Time;
   readonly events: EventWriter;
   readonly responses: ResponseDocuments;
-  /** Reads the caller of a change outside its transaction, which would see the state at its start. */
-  readonly findCaller: (caller: ChangeCaller) => Promise<CallerRecords | undefined>;
-  readonly now: () => MaybePromise<number>;
+  readonly externalIds: ExternalIds;
+  readonly sessionCleanup: SessionCleanup;
 }
 
-/** The caller is read again before the write if the first read is older than this, in milliseconds. */
-export const maxCallerAge = 20;
+type RecordDocument = Pick<ApplicationDocument | SessionDocument, "_id" | "version">;
 
-export function createChangeWriter(parts: ChangeWriterParts): ChangeWriter {
-  const { runTransaction, events, responses, findCaller, now } = parts;
+interface Transaction {
+  readonly session: ClientSession;
+  commit(): Promise<void>;
+}
 
-  async function assertCaller(caller: ChangeCaller, read?: ApplicationRecord): Promise<void> {
-    const { applicationId, sessionId } = caller;
-    const isRead = read?.id === applicationId && sessionId === undefined;
-    const found = isRead ? { application: read } : await findCaller(caller);
-    // Only replaced keys expire before their application.
-    const hasExpiry = found?.application.keys.some(({ expiresAt }) => expiresAt !== undefined);
-    caller.assertAuthority(found, hasExpiry ? await now() : 0);
-  }
+/** Writes a decided change. Returns false if what was read for it is no longer current. */
+export type WriteChange = (
+  change: Pick<Change<RecordKind, Reads, unknown>, "target" | "creates" | "idempotencyId">,
+  decided: Decided<unknown>,
+  read: RecordsRead,
+  transaction: Transaction,
+) => Promise<boolean>;
 
-  return {
-    async write(subject, context, work, { isValid, onAttemptEnd } = {}) {
-      const { caller, idempotencyId } = context;
-      const isCanceled = () => context.isCanceled?.() ?? false;
-      const workAndAudit = async (session: ClientSession, commit: () => Promise<void>) => {
-        const confirmReads = async () => {
-          await commit();
-          if (caller) {
-            await assertCaller(caller);
-          }
-        };
-        if (idempotencyId !== undefined && (await responses.isStored(idempotencyId, session))) {
-          // The response may not have reached a majority yet, and the caller reads it next.
-          await confirmReads();
-          throw new AlreadyApplied("The change was already made.");
-        }
-        const outcome = await confirmIfRejected(work(session, confirmReads), confirmReads);
-        if (outcome === undefined) {
-          return undefined;
-        }
-        const event = context.eventFor?.(outcome);
-        const response = idempotencyId === undefined ? undefined : context.responseFor?.(outcome);
-        const writeAudit = async () => {
-          await events.insert(event ? [event] : [], session);
-          if (idempotencyId !== undefined && response) {
-            await responses.store(idempotencyId, response, session);
-          }
-        };
-        const startedAt = performance.now();
-        // A transaction must not end during a write.
-        const [written, checked, valid] = await Promise.allSettled([
-          writeAudit(),
-          caller && assertCaller(caller),
-          isValid?.(outcome) ?? true,
-        ]);
-        for (const settled of [written, checked, valid]) {
-          if (settled.status === "rejected") {
-            throw settled.reason;
-          }
-        }
-        if (valid.status === "fulfilled" && !valid.value) {
-          return undefined;
-        }
-        if (caller && performance.now() - startedAt > maxCallerAge) {
-          await assertCaller(caller);
-        }
-        await commit();
-        return outcome;
-      };
-      return runTransaction(workAndAudit, { subject, isCanceled, onAttemptEnd });
-    },
+/**
+ * The records that a decision used are read again before the write if they were
+ * read longer ago than this, in milliseconds.
+ */
+const maxAge = 20;
 
-    assertCaller,
+export function createChangeWriter(parts: ChangeWriterParts): WriteChange {
+  const { time, events, responses, externalIds, sessionCleanup } = parts;
+  const collections = {
+    application: parts.applications as unknown as Collection<RecordDocument>,
+    session: parts.sessions as unknown as Collection<RecordDocument>,
   };
-}
 
-/** Confirms the reads if the work itself throws, and not because of the database or a canceled call. */
-async function confirmIfRejected<R>(
-  working: Promise<R>,
-  confirmReads: () => Promise<void>,
-): Promise<R> {
-  try {
-    return await working;
-  } catch (error) {
-    const unconfirmed = [StoreUnavailable, MongoError, ChangeCanceled];
-    if (!unconfirmed.some((type) => error instanceof type)) {
-      await confirmReads();
+  /**
+   * Ensures that the other conditions of a change hold when its transaction commits. A
+   * new primary may roll back data that a transaction has read, so a refusal is
+   * confirmed by a commit of the transaction, which has only written locks.
+   */
+  async function lockOthers(
+    { change, needsOtherManager, claimedExternalId }: Decided<unknown>,
+    { session, commit }: Transaction,
+  ): Promise<void> {
+    if (change?.kind !== "application") {
+      return;
     }
-    throw error;
+    const { before, after } = change;
+    if (before && needsOtherManager && !(await lockOtherManager(before, session))) {
+      await commit();
+      throw new LastManager();
+    }
+    if (after && claimedExternalId !== undefined) {
+      const { id, tenantId } = after;
+      const claim = { id, tenantId, externalId: claimedExternalId };
+      if (isTaken(claim, await externalIds.lock([claim], session))) {
+        await commit();
+        throw new ExternalIdTaken(claimedExternalId);
+      }
+    }
   }
-}
 
-interface ResponseDocument {
-  readonly _id: Binary;
-  readonly sealed: Binary;
-  readonly expires_at: Date;
-}
-
-/** The stored responses of idempotent changes, each written in the transaction of its change. */
-interface ResponseDocuments extends ResponseStore {
-  isStored(id: string, session: ClientSession): Promise<boolean>;
-  /** Replaces an expired response. The same transaction must have called `isStored`. */
-  store(id: string, response: NewResponse, session: ClientSession): Promise<void>;
-}
-
-export function createResponseDocuments(
-  documents: Collection<ResponseDocument>,
-  time: Time,
-  freshRead: FreshRead,
-): ResponseDocuments {
-  return {
-    async find(id) {
-      const filter = { _id: idOf(id), ...notExpired(time) };
-      const found = await callDriver(() =>
-        documents.findOne(filter, { ...limitsOf(documents), ...freshRead() }),
-      );
-      return found ? found.sealed.value() : undefined;
-    },
-
-    async isStored(id, session) {
-      const filter = { _id: idOf(id), ...notExpired(time) };
-      const options = { projection: { _id: 1 }, ...limitsOf(documents, session) };
-      return (await callDriver(() => documents.findOne(filter, options))) !== null;
-    },
-
-    async store(id, { sealed, ttl }, session) {
-      const fields = { _id: idOf(id), sealed: new Binary(sealed) };
-      const expires_at = { $add: [time(), ttl] };
+  /**
+   * Locks another manager of the tenant, if there is one, by a write to it: two
+   * transactions that rely on each other's application conflict.
+   */
+  async function lockOtherManager(
+    application: ApplicationRecord,
+    session: ClientSession,
+  ): Promise<boolean> {
+    const { applications } = parts;
+    const isLive = notExpiredByIndex(time);
+    const other = await findOtherManager(applications, application, isLive, session);
+    if (other) {
+      const lock = { $set: { manager_lock: new ObjectId() } };
       await callDriver(() =>
-        documents.updateOne(
-          { _id: fields._id },
-          [{ $replaceWith: { $mergeObjects: [{ $literal: fields }, { expires_at }] } }],
-          { upsert: true, ...limitsOf(documents, session) },
-        ),
+        applications.updateOne({ _id: other._id }, lock, limitsOf(applications, session)),
       );
-    },
+    }
+    return other !== null;
+  }
+
+  /** Returns false if the record has changed or expired since it was read. */
+  async function writeRecord(
+    change: RecordChange,
+    session: ClientSession | undefined,
+  ): Promise<boolean> {
+    const { kind, id, before } = change;
+    const documents = collections[kind];
+    const options = limitsOf(documents, session);
+    const { document, update } = toWrite(change);
+    if (!before) {
+      await callDriver(() => documents.insertOne(document as RecordDocument, options));
+      return true;
+    }
+    const unchanged = { _id: uuid(id), version: before.version, ...notExpired(time) };
+    const count = await callDriver(async () =>
+      update
+        ? (await documents.updateOne(unchanged, update, options)).matchedCount
+        : (await documents.deleteOne(unchanged, options)).deletedCount,
+    );
+    return count === 1;
+  }
+
+  function cleanUpSessions(change: RecordChange): void {
+    const { kind, before, after, id } = change;
+    if (kind === "application" && before && (!after || revokesSessions(before, after))) {
+      sessionCleanup.start(uuid(id), after);
+    }
+  }
+
+  return async ({ target, creates, idempotencyId }, decided, read, transaction) => {
+    const { change, event, response } = decided;
+    const { session } = transaction;
+    const isOld = () => performance.now() - read.startedAt > maxAge;
+    const isCurrent = async () => !isOld() || (await read.areCurrent(target));
+    const storeResponse = async (within?: ClientSession) =>
+      idempotencyId === undefined || !response
+        ? true
+        : responses.store(idempotencyId, response, read.now, within);
+    if (!change) {
+      return (await isCurrent()) && storeResponse();
+    }
+    if (creates && !event && idempotencyId === undefined) {
+      // A single write needs no transaction. If the rights of the caller change during it, revoking
+      // its sessions afterwards includes this one.
+      return (await isCurrent()) && writeRecord(change, undefined);
+    }
+    await lockOthers(decided, transaction);
+    if (!(await writeRecord(change, session))) {
+      return false;
+    }
+    const writeLog = async () => {
+      await events.insert(event ? [event] : [], session);
+      return storeResponse(session);
+    };
+    const startedAt = performance.now();
+    // A transaction must not end during a write.
+    const [logged, current] = await Promise.allSettled([writeLog(), isCurrent()]);
+    for (const settled of [logged, current]) {
+      if (settled.status === "rejected") {
+        throw settled.reason;
+      }
+      if (!settled.value) {
+        return false;
+      }
+    }
+    if (performance.now() - startedAt > maxAge && !(await read.areCurrent(target))) {
+      return false;
+    }
+    await transaction.commit();
+    cleanUpSessions(change);
+    return true;
   };
 }
-
-const idOf = (id: string): Binary => new Binary(Buffer.from(id, "hex"));

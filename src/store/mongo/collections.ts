@@ -118,7 +118,7 @@ const expirationIndexes: Index[] = [
 
 const ids = { bsonType: "array", items: { bsonType: "binData" } };
 const strings = { bsonType: "array", items: { bsonType: "string" } };
-const version = { bsonType: ["int", "long"] };
+const version = { bsonType: "number" };
 
 /** Only the index on `_id` is unique, so that the collections can be sharded by `_id`. */
 export const credentialCollections: readonly CollectionSpec[] = [
@@ -147,7 +147,7 @@ export const credentialCollections: readonly CollectionSpec[] = [
   {
     name: sessionsName,
     indexes: [ttlIndex, tenantIndex, applicationIndex, authorizerIndex, ...openSessionIndexes],
-    schema: recordSchema(SessionRecordSchema, { optional: { version } }),
+    schema: recordSchema(SessionRecordSchema, { derived: { version } }),
   },
 ];
 

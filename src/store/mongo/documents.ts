@@ -1,6 +1,6 @@
 /** Converts records to documents and back, as records.proto declares them. */
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
-import { Binary, type Document, Long, UUID } from "mongodb";
+import { Binary, type Document, UUID } from "mongodb";
 import {
   ApplicationRecordSchema,
   SessionRecordSchema,
@@ -8,9 +8,9 @@ import {
 import { heldPermissions } from "../../contract/grants.js";
 import { createConverter } from "../../contract/message-converter.js";
 import { idFromBytes } from "../../lib/uuid.js";
+import type { RecordChange } from "../core/decide.js";
 import { foldName, lastUseOf } from "../port/applications.js";
 import type {
-  ApplicationChange,
   ApplicationFields,
   ApplicationRecord,
   SessionFields,
@@ -36,9 +36,8 @@ interface KeyDocument {
 export interface SessionDocument {
   readonly _id: Binary;
   readonly expires_at: Date;
-  readonly authorized_at?: Date;
-  /** The version before authorization. Default: 1. Only imported sessions have another. */
-  readonly version?: number;
+  /** Incremented by every change, for optimistic concurrency. */
+  readonly version: number;
 }
 
 /** The name of a field in the documents of a record: that of the message. The record's id is `_id`. */
@@ -75,25 +74,72 @@ const applicationFields = createToDocument<ApplicationFields>(ApplicationRecordS
 const applicationRecord = createToRecord<ApplicationFields>(ApplicationRecordSchema);
 const sessionRecord = createToRecord<SessionFields>(SessionRecordSchema);
 
-export const sessionFields = createToDocument<SessionFields>(SessionRecordSchema);
+const sessionFields = createToDocument<SessionFields>(SessionRecordSchema);
 
 export function toApplicationDocument(record: ApplicationFields, version: number): Document {
-  return { ...applicationFields(record), ...derivedFields(record), version: long(version) };
+  return { ...applicationFields(record), ...derivedFields(record), version };
 }
 
-/** The fields that a change of an application writes, as expressions. */
-export function changedFields(current: ApplicationRecord, change: ApplicationChange): Document {
-  const { name, permissions = current.permissions, rules = current.rules } = change;
-  const removed = ApplicationRecordSchema.fields.filter(
-    ({ localName }) => change[localName as keyof ApplicationChange] === null,
+/** The document of a record that a change creates, or the update of one that it changes. */
+export interface DocumentWrite {
+  readonly document?: Document;
+  readonly update?: Document;
+}
+
+export function toWrite({ kind, before, after }: RecordChange): DocumentWrite {
+  if (!after) {
+    return {};
+  }
+  if (kind === "session") {
+    return before
+      ? { update: sessionUpdate(before, after) }
+      : { document: toSessionDocument(after, after.version) };
+  }
+  return before
+    ? { update: applicationUpdate(before, after) }
+    : { document: toApplicationDocument(after, after.version) };
+}
+
+function applicationUpdate(before: ApplicationRecord, after: ApplicationRecord): Document {
+  const changed = changedFields(ApplicationRecordSchema, before, after);
+  const isChanged = (name: keyof ApplicationFields) =>
+    changed.some((one) => one.localName === name);
+  const { name, permissions, rules } = after;
+  const derived = derivedFields({
+    ...(isChanged("name") && { name }),
+    ...((isChanged("permissions") || isChanged("rules")) && { permissions, rules }),
+  });
+  return toUpdate(changed, after, applicationFields, derived);
+}
+
+function sessionUpdate(before: SessionRecord, after: SessionRecord): Document {
+  return toUpdate(changedFields(SessionRecordSchema, before, after), after, sessionFields, {});
+}
+
+/** Values that a change shares with the record before it are the same. */
+function changedFields<R extends object>(schema: DescMessage, before: R, after: R): DescField[] {
+  return schema.fields.filter(
+    ({ localName }) => before[localName as keyof R] !== after[localName as keyof R],
   );
+}
+
+function toUpdate<R extends { readonly version: number }>(
+  changed: readonly DescField[],
+  after: R,
+  toFields: (given: Given<R>) => Document,
+  derived: Document,
+): Document {
+  const given = changed.map(({ localName }) => [localName, after[localName as keyof R]] as const);
+  const removed = changed.filter(({ localName }) => after[localName as keyof R] === undefined);
   return {
-    ...literal({
-      ...applicationFields(change),
-      ...derivedFields({ ...(name !== undefined && { name }), permissions, rules }),
-      version: long(current.version + 1),
+    $set: {
+      ...toFields(Object.fromEntries(given) as Given<R>),
+      ...derived,
+      version: after.version,
+    },
+    ...(removed.length > 0 && {
+      $unset: Object.fromEntries(removed.map(({ name }) => [name, ""])),
     }),
-    ...Object.fromEntries(removed.map((field) => [field.name, "$$REMOVE"])),
   };
 }
 
@@ -111,7 +157,7 @@ function derivedFields(record: Partial<ApplicationFields>): Document {
 }
 
 export function toSessionDocument(record: SessionFields, version: number): Document {
-  return { ...sessionFields(record), version: long(version) };
+  return { ...sessionFields(record), version };
 }
 
 export function toApplication(document: ApplicationDocument): ApplicationRecord {
@@ -119,8 +165,7 @@ export function toApplication(document: ApplicationDocument): ApplicationRecord 
 }
 
 export function toSession(document: SessionDocument): SessionRecord {
-  const { version = 1, authorized_at } = document;
-  return Object.assign(sessionRecord(document), { version: version + (authorized_at ? 1 : 0) });
+  return Object.assign(sessionRecord(document), { version: document.version });
 }
 
 export function uuid(id: string): UUID {
@@ -137,18 +182,6 @@ export function toBinary(bytes: Uint8Array): Binary {
 
 function bytes({ buffer, position }: Binary): Buffer {
   return Buffer.from(buffer.buffer, buffer.byteOffset, position);
-}
-
-/** An integer of any size. The driver would store a large number as a double. */
-function long(value: number): Long {
-  return Long.fromNumber(value);
-}
-
-/** Fields for a pipeline stage, where a string that starts with `$` would refer to a field. */
-export function literal(fields: Document): Document {
-  return Object.fromEntries(
-    Object.entries(fields).map(([name, value]) => [name, { $literal: value }]),
-  );
 }
 
 /** The current time as a value in MongoDB expressions. */

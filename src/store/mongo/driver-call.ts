@@ -2,10 +2,7 @@
 
 import {
   type ClientSession,
-  type Collection,
   type Db,
-  type Document,
-  type Filter,
   MongoBulkWriteError,
   type MongoClient,
   MongoClientClosedError,
@@ -18,7 +15,6 @@ import {
   MongoServerSelectionError,
   MongoStalePrimaryError,
   MongoTopologyClosedError,
-  type WithId,
 } from "mongodb";
 import { createTimerQueue } from "../../lib/timeout.js";
 import { StoreUnavailable } from "../port/errors.js";
@@ -152,27 +148,8 @@ function isUnavailable(error: unknown): boolean {
   return syscall !== undefined || closedSocket.test(String(code));
 }
 
-/**
- * Inserts a document with computed fields, such as the database's time, and
- * returns it. An insert accepts no expressions, but an upsert does. The filter
- * matches no stored document, so an existing id fails as a duplicate key.
- */
-export async function insert<D extends Document>(
-  collection: Collection<D>,
-  fields: Document,
-  computed: Document,
-  session: ClientSession | undefined,
-): Promise<WithId<D>> {
-  const document = { $mergeObjects: [{ $literal: fields }, computed] };
-  const inserted = await callDriver(() =>
-    collection.findOneAndUpdate(
-      { _id: fields._id, created_at: { $exists: false } } as unknown as Filter<D>,
-      [{ $replaceWith: document }],
-      { upsert: true, returnDocument: "after", ...limitsOf(collection, session) },
-    ),
-  );
-  if (!inserted) {
-    throw new Error("MongoDB returned no document for an upsert.");
-  }
-  return inserted;
+export const duplicateKey = 11_000;
+
+export function isDuplicateKey(error: unknown): boolean {
+  return error instanceof MongoServerError && error.code === duplicateKey;
 }

@@ -12,7 +12,7 @@ import type { NewEvent } from "../port/events.js";
 import { isWritten } from "../port/import.js";
 import type { ImportOptions, ImportOutcome } from "../port/transfer.js";
 import { fromUuid, uuid } from "./documents.js";
-import { callDriver, limitsOf } from "./driver-call.js";
+import { callDriver, duplicateKey, limitsOf } from "./driver-call.js";
 import type { EventWriter } from "./event-documents.js";
 import type { RunTransaction } from "./transaction-retry.js";
 
@@ -159,8 +159,6 @@ async function findExisting<D extends Document & { readonly _id: Binary }>(
   const found = await callDriver(() => documents.find<D>(filter, limitsOf(documents)).toArray());
   return new Map((found as D[]).map((document) => [fromUuid(document._id), document]));
 }
-
-const duplicateKey = 11_000;
 
 /** Returns how many documents were replaced, or `undefined` if another writer has added one of the new ones. */
 async function writeDocuments(

@@ -5,26 +5,20 @@ import {
   type Document,
   type Filter,
   type FindOptions,
-  ReadConcern,
 } from "mongodb";
 import { cacheCountsOf, createGenerationalCache } from "../../lib/cache.js";
 import { waitForNextTick } from "../../lib/event-loop.js";
 import { idFromBytes } from "../../lib/uuid.js";
 import { isId } from "../../lib/uuid-text.js";
 import type { ApplicationStore } from "../port/applications.js";
-import type { CallerRecords, ChangeCaller } from "../port/change-context.js";
-import { isRevoked, withApplications } from "../port/sessions.js";
 import { byKeyHash, importedFilter } from "./collections.js";
 import type { FreshRead } from "./connect.js";
 import {
   type ApplicationDocument,
   fromUuid,
   notExpired,
-  type SessionDocument,
   type Time,
-  toApplication,
   toBinary,
-  toSession,
   uuid,
 } from "./documents.js";
 import { callDriver, limitsOf } from "./driver-call.js";
@@ -57,6 +51,42 @@ export function createLookup<
     );
     const records = documents.map(decode);
     return new Map(records.map((record) => [record.id, record]));
+  });
+  return async (id) => (isId(id) ? lookup(id) : undefined);
+}
+
+/** A record, expired or not, and the time at which it was read. */
+export interface TimedRecord<R> {
+  readonly record: R;
+  readonly now: number;
+}
+
+/** Reads records by id together with the time, in batches. */
+export function createTimedLookup<
+  D extends Document & { readonly _id: Binary },
+  R extends { id: string },
+>(
+  collection: Collection<D>,
+  time: Time,
+  freshRead: FreshRead,
+  toRecord: (document: D) => R,
+): (id: string) => Promise<TimedRecord<R> | undefined> {
+  const decode = createDecoder(toRecord);
+  const lookup = createBatcher(async (ids: readonly string[]) => {
+    const options = {
+      projection: { _id: 0, document: "$$ROOT", now: time() },
+      batchSize: ids.length + 1,
+      raw: true,
+      ...limitsOf(collection),
+      ...freshRead(),
+    };
+    const filter = { _id: { $in: ids.map(uuid) } } as unknown as Filter<D>;
+    const found = await callDriver(() => collection.find<Uint8Array>(filter, options).toArray());
+    const records = found.map((bytes): TimedRecord<R> => {
+      const { document, now } = BSON.deserialize(bytes, { raw: true });
+      return { record: decode(document), now: now.getTime() };
+    });
+    return new Map(records.map((read) => [read.record.id, read]));
   });
   return async (id) => (isId(id) ? lookup(id) : undefined);
 }
@@ -170,32 +200,6 @@ function settledOrTimeout(promise: Promise<unknown>, timeout: number): Promise<v
     };
     promise.then(end, end);
   });
-}
-
-/** The latest data of the primary. A primary that was replaced cannot commit changes based on it. */
-const latest = { readConcern: new ReadConcern("local") };
-
-/** Reads the current state of the caller of a change. */
-export function createFindCaller(
-  applications: Collection<ApplicationDocument>,
-  sessions: Collection<SessionDocument>,
-  time: Time,
-): (caller: ChangeCaller) => Promise<CallerRecords | undefined> {
-  const findApplication = createLookup(applications, time, () => latest, toApplication);
-  const findSession = createLookup(sessions, time, () => latest, toSession);
-  return async ({ applicationId, sessionId, authorizerId = applicationId }) => {
-    if (sessionId === undefined) {
-      const application = await findApplication(applicationId);
-      return application && { application };
-    }
-    const ids = [applicationId, authorizerId];
-    const [session, ...applications] = await Promise.all([
-      findSession(sessionId),
-      ...ids.map(findApplication),
-    ]);
-    const found = session && withApplications(session, (id) => applications[ids.indexOf(id)]);
-    return isRevoked(found) ? undefined : found;
-  };
 }
 
 /** Finds the applications that imported keys belong to, in batches. */

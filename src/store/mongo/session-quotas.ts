@@ -3,6 +3,7 @@ import type { Binary, Collection, Document } from "mongodb";
 import type { MaybePromise } from "../../lib/async.js";
 import { createGenerationalCache } from "../../lib/cache.js";
 import type { ApplicationStore } from "../port/applications.js";
+import type { SessionLimit } from "../port/change.js";
 import { type SessionQuota, SessionQuotaReached } from "../port/errors.js";
 import {
   authorizedFilter,
@@ -20,7 +21,7 @@ interface AuthorizerGroup {
 }
 
 /** Limits the number of open sessions of an application. */
-interface SessionQuotas {
+export interface SessionQuotas {
   /**
    * Resolves when a session may be created or authorized. Call the returned function
    * when that was done or has failed. Throws {@link SessionQuotaReached}.
@@ -38,29 +39,24 @@ interface CountedSessions {
   readonly hint: Readonly<Record<string, 1>>;
 }
 
-type SessionOwner = Readonly<{ applicationId: string; epoch: number }>;
+const conditions = {
+  authorized: { filter: authorizedFilter, hint: byAuthorized },
+  unauthorized: { filter: unauthorizedFilter, hint: byUnauthorized },
+};
 
-function countedSessions(
-  { applicationId, epoch }: SessionOwner,
-  quota: SessionQuota,
-  hint: CountedSessions["hint"],
-  filter: Document,
-): CountedSessions {
-  const name = `${quota} ${applicationId} ${epoch}`;
-  return { quota, name, hint, filter: { application_id: uuid(applicationId), epoch, ...filter } };
-}
-
-export const authorizedSessions = (owner: SessionOwner): CountedSessions =>
-  countedSessions(owner, "authorized", byAuthorized, authorizedFilter);
-
-export const unauthorizedSessions = (owner: SessionOwner): CountedSessions =>
-  countedSessions(owner, "unauthorized", byUnauthorized, unauthorizedFilter);
-
-/** The unauthorized sessions that one network opened. */
-export function sessionsOfNetwork(owner: SessionOwner, networkHash: Uint8Array): CountedSessions {
-  const filter = { network_hash: toBinary(networkHash) };
-  const counted = countedSessions(owner, "network", byNetwork, filter);
-  return { ...counted, name: `${counted.name} ${Buffer.from(networkHash).toString("hex")}` };
+/** The sessions that count towards a limit. */
+export function countedSessions(limit: SessionLimit): CountedSessions {
+  const { quota, applicationId, epoch, networkHash = new Uint8Array() } = limit;
+  const { filter, hint } =
+    quota === "network"
+      ? { filter: { network_hash: toBinary(networkHash) }, hint: byNetwork }
+      : conditions[quota];
+  return {
+    quota,
+    name: `${quota} ${applicationId} ${epoch} ${Buffer.from(networkHash).toString("hex")}`,
+    filter: { application_id: uuid(applicationId), epoch, ...filter },
+    hint,
+  };
 }
 
 /** The state of this process for one quota. */
@@ -183,7 +179,7 @@ export function createSessionQuotas(
       while (allowance.left === 0) {
         const counted = await count(sessions, quota, allowance);
         if (counted.open >= quota) {
-          throw new SessionQuotaReached(sessions.quota, await waitAfter(counted));
+          throw new SessionQuotaReached(sessions.quota, quota, await waitAfter(counted));
         }
         const remaining = quota - counted.open - (allowance.admitted - counted.settledBefore);
         if (remaining > 0) {

@@ -1,13 +1,8 @@
-import { type Binary, BSON, type ClientSession, type Collection, type Document } from "mongodb";
+import { type Binary, BSON, type Collection, type Document } from "mongodb";
 import { isId } from "../../lib/uuid-text.js";
 import type { ApplicationStore } from "../port/applications.js";
-import { ChangeCanceled, SessionQuotaReached, StoreUnavailable } from "../port/errors.js";
-import {
-  type ApplicationRecord,
-  copySession,
-  type SessionRecord,
-  type SessionWithApplication,
-} from "../port/records.js";
+import { StoreUnavailable } from "../port/errors.js";
+import type { ApplicationRecord, SessionRecord, SessionWithApplication } from "../port/records.js";
 import {
   applicationIdsOf,
   isRevoked,
@@ -18,48 +13,33 @@ import {
   type SessionStore,
   withApplications,
 } from "../port/sessions.js";
-import { createPageBudget, type Store } from "../port/store.js";
-import { type ChangeWork, type ChangeWriter, maxCallerAge } from "./change-writer.js";
+import { createPageBudget } from "../port/store.js";
 import { byApplication, byAuthorizer, byTenant } from "./collections.js";
 import type { FreshRead } from "./connect.js";
 import {
-  type ApplicationDocument,
   fromUuid,
-  literal,
   notExpired,
   type SessionDocument,
-  sessionFields,
   type Time,
-  toBinary,
   toSession,
   uuid,
 } from "./documents.js";
-import { callDriver, insert, limitsOf } from "./driver-call.js";
+import { callDriver, limitsOf } from "./driver-call.js";
 import { createLookup } from "./lookup.js";
 import { pageOptions, readPage } from "./read-page.js";
 import { authorizedBefore, openedBefore } from "./session-cleanup.js";
-import {
-  authorizedSessions,
-  createSessionQuotas,
-  sessionsOfNetwork,
-  unauthorizedSessions,
-} from "./session-quotas.js";
 
 interface SessionStoreOptions {
   readonly documents: Collection<SessionDocument>;
   readonly applications: ApplicationStore;
-  readonly authorizers: Collection<ApplicationDocument>;
   readonly time: Time;
   readonly freshRead: FreshRead;
-  readonly changeWriter: ChangeWriter;
-  readonly now: Store["now"];
   readonly drainExpiredCount: SessionStore["drainExpiredCount"];
 }
 
 export function createSessionStore(options: SessionStoreOptions): SessionStore {
-  const { documents, applications, time, freshRead, changeWriter } = options;
+  const { documents, applications, time, freshRead } = options;
   const lookup = createLookup(documents, time, freshRead, toSession);
-  const quotas = createSessionQuotas(documents, applications, options.now);
 
   async function find(id: string): Promise<SessionWithApplication | undefined> {
     const session = await lookup(id);
@@ -71,65 +51,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
     return (await applications.find(id)) ?? applications.findExpired(id);
   }
 
-  /** Whether the application of a session is still valid. The transaction checks the authorizer. */
-  async function isAuthorizable(session: SessionRecord): Promise<boolean> {
-    const { applicationId, epoch } = session;
-    return (await applications.find(applicationId))?.sessionEpoch === epoch;
-  }
-
   return {
-    async create(session, context = {}) {
-      const { caller, idempotencyId } = context;
-      const reservations = createReservations();
-
-      /** Reserves a session of the quota. Reads the application again if that took long. */
-      async function findWithQuota(): Promise<ApplicationRecord | undefined> {
-        const found = await applications.find(session.applicationId);
-        if (found?.tenantId !== session.tenantId) {
-          return undefined;
-        }
-        const readAt = performance.now();
-        if (session.quota) {
-          const { total, perNetwork } = session.quota;
-          const owner = { applicationId: found.id, epoch: found.sessionEpoch };
-          if (perNetwork !== undefined) {
-            const ofNetwork = sessionsOfNetwork(owner, session.networkHash);
-            reservations.add(await quotas.reserve(ofNetwork, perNetwork));
-          }
-          reservations.add(await quotas.reserve(unauthorizedSessions(owner), total));
-        }
-        const isOld = performance.now() - readAt > maxCallerAge;
-        return isOld ? applications.find(session.applicationId) : found;
-      }
-
-      async function insertSession(transaction?: ClientSession) {
-        const application = await findWithQuota();
-        if (!application) {
-          return undefined;
-        }
-        if (caller && !transaction) {
-          await changeWriter.assertCaller(caller, application);
-        }
-        if (context.isCanceled?.()) {
-          throw new ChangeCanceled("The change was canceled before it was written.");
-        }
-        // If the sessions are revoked meanwhile, this one is created as revoked.
-        const fields = sessionFields(copySession({ ...session, epoch: application.sessionEpoch }));
-        const now = time();
-        const timestamps = { created_at: now, expires_at: { $add: [now, session.ttl] } };
-        return toSession(await insert(documents, fields, timestamps, transaction));
-      }
-
-      // A single write needs no transaction. If the rights of the caller change during it, revoking
-      // its sessions afterwards includes this one.
-      return idempotencyId === undefined
-        ? insertSession().finally(reservations.release)
-        : // Released between attempts: others would wait for the reservation and delay the next attempt.
-          changeWriter.write(session.id, context, insertSession, {
-            onAttemptEnd: reservations.release,
-          });
-    },
-
     find,
 
     // They start in the same tick, so that they share one query.
@@ -147,136 +69,11 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       return (await find(id)) ? undefined : withValidApplications(toSession(document), findStored);
     },
 
-    async authorize(grant, context) {
-      const { sessionId, tenantId, nonceHashes, quota, ...granted } = grant;
-      const filter = {
-        _id: uuid(sessionId),
-        tenant_id: uuid(tenantId),
-        nonce_hash: { $in: nonceHashes.map(toBinary) },
-        ...notExpired(time),
-      };
-      let isUsed = false;
-      const reservations = createReservations();
-
-      /** Reserves a session of the quota. Returns false if the session was revoked. */
-      async function reserve(limit: number, transaction: ClientSession): Promise<boolean> {
-        const pending = await callDriver(() =>
-          documents.findOne(
-            { ...filter, authorized_at: { $exists: false } },
-            limitsOf(documents, transaction),
-          ),
-        );
-        if (!pending) {
-          return true;
-        }
-        const session = toSession(pending);
-        try {
-          reservations.add(await quotas.reserve(authorizedSessions(session), limit));
-          return true;
-        } catch (error) {
-          if (error instanceof SessionQuotaReached && !(await isAuthorizable(session))) {
-            return false;
-          }
-          throw error;
-        }
-      }
-
-      const authorized = await changeWriter.write(
-        sessionId,
-        context,
-        async (transaction, confirmReads) => {
-          if (quota !== undefined && !(await reserve(quota, transaction))) {
-            await confirmReads();
-            return undefined;
-          }
-          // In the transaction: a new primary cannot commit an epoch that it rolled back.
-          const authorizer = await callDriver(() =>
-            options.authorizers.findOne(
-              { _id: uuid(grant.authorizedBy) },
-              { projection: { authorization_epoch: 1 }, ...limitsOf(documents, transaction) },
-            ),
-          );
-          const authorizationEpoch = authorizer?.authorization_epoch ?? 0;
-          const fields = literal(
-            sessionFields({ ...granted, authorizationEpoch, networkHash: new Uint8Array() }),
-          );
-          const spent = await callDriver(() =>
-            documents.findOneAndUpdate(
-              { ...filter, authorized_at: { $exists: false } },
-              [{ $set: { ...fields, authorized_at: time() } }],
-              { returnDocument: "after", ...limitsOf(documents, transaction) },
-            ),
-          );
-          if (spent) {
-            return toSession(spent);
-          }
-          const found = await callDriver(() =>
-            documents.findOne(filter, limitsOf(documents, transaction)),
-          );
-          const valid = found && (await withValidApplications(toSession(found), applications.find));
-          isUsed = Boolean(valid);
-          await confirmReads();
-          return undefined;
-        },
-        // Checked last: a nonce used on a revoked session grants nothing.
-        { isValid: isAuthorizable, onAttemptEnd: reservations.release },
-      );
-      if (authorized) {
-        return "authorized";
-      }
-      return isUsed ? "used" : "unknown";
-    },
-
     list: (query, signal) => listSessions(options, query, signal),
 
     count: (filter, limit, signal) => countSessions(options, filter, limit, signal),
 
-    async delete(tenantId, id, context, assertAllowed) {
-      const filter = { _id: uuid(id), tenant_id: uuid(tenantId), ...notExpired(time) };
-      const work: ChangeWork<SessionRecord> = async (transaction, confirmReads) => {
-        if (assertAllowed) {
-          // Before the write: work that throws must not have written anything.
-          const current = await callDriver(() =>
-            documents.findOne(filter, limitsOf(documents, transaction)),
-          );
-          const valid =
-            current && (await withValidApplications(toSession(current), applications.find));
-          if (valid) {
-            assertAllowed(valid);
-          }
-        }
-        const found = await callDriver(() =>
-          documents.findOneAndDelete(filter, limitsOf(documents, transaction)),
-        );
-        if (!found) {
-          await confirmReads();
-          return undefined;
-        }
-        return toSession(found);
-      };
-      // Checked last: deleting a revoked session returns "not found".
-      const isValid = async (session: SessionRecord) =>
-        (await withValidApplications(session, applications.find)) !== undefined;
-      const deleted = await changeWriter.write(id, context, work, { isValid });
-      return deleted !== undefined;
-    },
-
     drainExpiredCount: options.drainExpiredCount,
-  };
-}
-
-/** The reservations of one attempt. */
-function createReservations() {
-  let held: (() => void)[] = [];
-  return {
-    add: (release: () => void) => held.push(release),
-
-    release(): void {
-      for (const release of held) {
-        release();
-      }
-      held = [];
-    },
   };
 }
 

@@ -3,7 +3,9 @@ import { type MongoClient, ReadConcern } from "mongodb";
 import { defaultEventRetention, type ReadMode } from "../../config/settings.js";
 import type { Clock, ConnectionUse, Store } from "../port/store.js";
 import { createApplicationStore } from "./applications.js";
-import { createChangeWriter, createResponseDocuments } from "./change-writer.js";
+import { createChange } from "./change.js";
+import { createReadRecords } from "./change-reads.js";
+import { createChangeWriter } from "./change-writer.js";
 import {
   applicationsName,
   checkpointsName,
@@ -12,15 +14,21 @@ import {
   sessionsName,
 } from "./collections.js";
 import { connect, prepare } from "./connect.js";
-import { databaseTime, timeFromClock } from "./documents.js";
+import {
+  type ApplicationDocument,
+  databaseTime,
+  type SessionDocument,
+  timeFromClock,
+} from "./documents.js";
 import { callDriver, limitsOf, maxTimeOf } from "./driver-call.js";
 import { createEventWriter } from "./event-documents.js";
 import { createEventStore } from "./events.js";
 import { createExternalIds, externalIdLocksName } from "./external-ids.js";
 import { createFeed } from "./feeds/feed.js";
-import { createFindCaller } from "./lookup.js";
 import { createRateCounts, rateCountsName } from "./rate-counts.js";
+import { createResponseDocuments } from "./responses.js";
 import { createExpiredCount, createSessionCleanup } from "./session-cleanup.js";
+import { createSessionQuotas } from "./session-quotas.js";
 import { createSessionStore } from "./sessions.js";
 import { createTransactionRunner } from "./transaction-retry.js";
 import { createTransfer } from "./transfer.js";
@@ -60,47 +68,43 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
   }
   const now = clock ?? databaseNow;
 
+  const applicationDocuments = db.collection<ApplicationDocument>(applicationsName);
+  const sessionDocuments = db.collection<SessionDocument>(sessionsName);
   const eventWriter = createEventWriter(db.collection(eventsName), time, clock ?? Date.now);
   const responses = createResponseDocuments(db.collection(responsesName), time, freshRead);
   const runTransaction = createTransactionRunner(client);
-  const changeWriter = createChangeWriter({
-    runTransaction,
-    events: eventWriter,
-    responses,
-    findCaller: createFindCaller(
-      db.collection(applicationsName),
-      db.collection(sessionsName),
-      time,
-    ),
-    now,
-  });
   const externalIds = createExternalIds({
-    applications: db.collection(applicationsName),
+    applications: applicationDocuments,
     locks: db.collection(externalIdLocksName),
     time,
   });
-  const sessionCleanup = createSessionCleanup(db.collection(sessionsName));
-  const applications = createApplicationStore({
-    documents: db.collection(applicationsName),
-    time,
-    freshRead,
-    changeWriter,
-    externalIds,
-    sessionCleanup,
-  });
+  const sessionCleanup = createSessionCleanup(sessionDocuments);
+  const records = { applications: applicationDocuments, sessions: sessionDocuments, time };
+  const applications = createApplicationStore({ documents: applicationDocuments, time, freshRead });
   const sessions = createSessionStore({
-    documents: db.collection(sessionsName),
+    documents: sessionDocuments,
     applications,
-    authorizers: db.collection(applicationsName),
     time,
     freshRead,
-    changeWriter,
-    now,
     drainExpiredCount: createExpiredCount({
-      documents: db.collection(sessionsName),
+      documents: sessionDocuments,
       checkpoints: db.collection(checkpointsName),
       now,
     }),
+  });
+  const change = createChange({
+    read: createReadRecords({ ...records, freshRead, now }),
+    write: createChangeWriter({
+      ...records,
+      events: eventWriter,
+      responses,
+      externalIds,
+      sessionCleanup,
+    }),
+    runTransaction,
+    responses,
+    quotas: createSessionQuotas(sessionDocuments, applications, now),
+    retryTimeout: 2 * maxTimeOf(client),
   });
 
   const feed = createFeed({ db, time, freshRead });
@@ -108,7 +112,7 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
     runTransaction,
     follow: feed.followEvents,
     documents: db.collection(eventsName),
-    applications: db.collection(applicationsName),
+    applications: applicationDocuments,
     checkpoints: db.collection(checkpointsName),
     events: eventWriter,
     time,
@@ -122,13 +126,14 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
     id,
     applications,
     sessions,
+    change,
     changes: { follow: feed.followChanges },
     events,
     responses,
     rateCounts: createRateCounts(db.collection(rateCountsName), time),
     transfer: createTransfer({
-      applications: db.collection(applicationsName),
-      sessions: db.collection(sessionsName),
+      applications: applicationDocuments,
+      sessions: sessionDocuments,
       events: db.collection(eventsName),
       eventWriter,
       externalIds,

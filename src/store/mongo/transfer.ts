@@ -302,7 +302,7 @@ function sessionImporter(
       const existing = document && toSession(document);
       return toSessionDocument(mergeSession(existing, record), newVersion(now, existing));
     },
-    unchanged: ({ _id, expires_at, authorized_at = null }) => ({ _id, expires_at, authorized_at }),
+    unchanged: ({ _id, version }) => ({ _id, version }),
     eventFor: importEvent,
   };
 }

@@ -1,16 +1,8 @@
 import { type ApplicationType, canManage, holds } from "../../contract/grants.js";
 import type { MaybePromise } from "../../lib/async.js";
-import type { ChangeContext } from "./change-context.js";
-import type { ExternalIdTaken } from "./errors.js";
-import type { ApplicationChange, ApplicationRecord, KeyUse, NewApplication } from "./records.js";
+import type { ApplicationRecord, KeyUse } from "./records.js";
 
 export interface ApplicationStore {
-  /** Adds an application. Throws if the id exists, and {@link ExternalIdTaken}. */
-  create(
-    application: NewApplication,
-    context: ChangeContext<ApplicationRecord>,
-  ): Promise<ApplicationRecord>;
-
   /** Whether the store has no application. */
   isEmpty(): Promise<boolean>;
 
@@ -35,34 +27,6 @@ export interface ApplicationStore {
    * Throws the reason of the signal when it aborts.
    */
   list(query: ListQuery, signal?: AbortSignal): Promise<ApplicationPage>;
-
-  /**
-   * Changes an application in one atomic step. `change` gets the current record
-   * and the store's time. It may be called again on a conflict, and nothing is
-   * written if it throws. If it returns `undefined`, the application stays at its
-   * version without an event, and is returned; only the response is stored.
-   * Returns `undefined` if the tenant has no such application. Throws {@link LastManager} if the tenant would be left without
-   * an enabled application that can create and update others. Changing the expiry
-   * of the last one is allowed. Throws {@link ExternalIdTaken}.
-   */
-  update(
-    tenantId: string,
-    id: string,
-    change: (current: ApplicationRecord, now: number) => ApplicationChange | undefined,
-    context: ChangeContext<ApplicationRecord>,
-  ): Promise<ApplicationRecord | undefined>;
-
-  /**
-   * Deletes an application, which revokes its sessions. `assertAllowed` gets the current
-   * record, and nothing is deleted if it throws. Returns whether the application
-   * existed. Throws {@link LastManager} like {@link update}.
-   */
-  delete(
-    tenantId: string,
-    id: string,
-    context: ChangeContext<ApplicationRecord>,
-    assertAllowed?: (current: ApplicationRecord) => void,
-  ): Promise<boolean>;
 
   /**
    * Records when applications and their keys were last used. Ignores missing
@@ -255,32 +219,26 @@ export function isManager({ disabled, permissions, rules }: Managing): boolean {
   return !disabled && canManage({ permissions, rules });
 }
 
-/** Whether an application that manages its tenant no longer does after a change. */
-export function stopsManaging(current: ApplicationRecord, change: ApplicationChange): boolean {
-  const { disabled, permissions, rules } = change;
-  const mayStop = disabled || permissions !== undefined || rules !== undefined;
-  return (
-    mayStop === true &&
-    isManager(current) &&
-    !isManager({
-      disabled: disabled ?? current.disabled,
-      permissions: permissions ?? current.permissions,
-      rules: rules ?? current.rules,
-    })
-  );
+/** Whether a tenant may be left without a manager when an application is changed or deleted. */
+export function stopsManaging(
+  before: ApplicationRecord | undefined,
+  after: ApplicationRecord | undefined,
+): boolean {
+  return before !== undefined && isManager(before) && !(after && isManager(after));
 }
 
 /**
- * The external id that an application must not share with another one after a
- * change. An unchanged one counts if the expiry changes: at the previous expiry,
+ * The external id that a new or changed application must not share with another
+ * one. An unchanged one counts if the expiry changes: at the previous expiry,
  * another application may take it over.
  */
 export function claimedExternalId(
-  current: ApplicationRecord,
-  { externalId = current.externalId, expiresAt }: ApplicationChange,
+  before: ApplicationRecord | undefined,
+  after: ApplicationRecord,
 ): string | undefined {
-  const isUnchanged = externalId === current.externalId && expiresAt === undefined;
-  return isUnchanged ? undefined : (externalId ?? undefined);
+  const isUnchanged =
+    before?.externalId === after.externalId && before?.expiresAt === after.expiresAt;
+  return isUnchanged ? undefined : after.externalId;
 }
 
 /** When the last application that manages a tenant expires. */

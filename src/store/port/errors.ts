@@ -15,6 +15,7 @@ export class SessionQuotaReached extends Refusal {
   /** @param wait Milliseconds until the first of the sessions expires. */
   constructor(
     readonly quota: SessionQuota,
+    readonly limit: number,
     readonly wait: number,
   ) {
     super(`The application has reached its quota of sessions: ${quota}.`);
@@ -42,11 +43,6 @@ export class ExternalIdTaken extends Refusal {
 /** The caller of a change was revoked, or its permissions changed. Nothing is written. */
 export class CallerChanged extends Refusal {
   override readonly name = "CallerChanged";
-}
-
-/** The record is not at the version that its change was prepared for. Nothing is written. */
-export class RecordChanged extends Refusal {
-  override readonly name = "RecordChanged";
 }
 
 /** A concurrent call with the same idempotency key already made the change. */

@@ -61,23 +61,12 @@ export interface KeyUse {
   readonly at: number;
 }
 
-export interface NewSession {
-  readonly id: string;
-  readonly tenantId: string;
-  readonly applicationId: string;
-  readonly keyHash: Uint8Array;
-  readonly nonceHash: Uint8Array;
+export interface NewSession
+  extends Pick<
+    SessionFields,
+    "id" | "tenantId" | "applicationId" | "keyHash" | "nonceHash" | "networkHash"
+  > {
   readonly ttl: number;
-  /** Identifies the network of the client to the quota. Not empty. */
-  readonly networkHash: Uint8Array;
-  /** The limits of unauthorized sessions of its application. Absent for no limit. */
-  readonly quota?: UnauthorizedQuota | undefined;
-}
-
-export interface UnauthorizedQuota {
-  readonly total: number;
-  /** The limit for one network. Absent for no limit. */
-  readonly perNetwork?: number | undefined;
 }
 
 export interface SessionWithApplication {
@@ -88,15 +77,9 @@ export interface SessionWithApplication {
 }
 
 export interface SessionGrant extends Grants {
-  readonly sessionId: string;
-  readonly tenantId: string;
-  /** The possible hashes of the nonce, one for each pepper. */
-  readonly nonceHashes: readonly Uint8Array[];
-  readonly authorizedBy: string;
+  readonly authorizer: Pick<ApplicationRecord, "id" | "authorizationEpoch">;
   /** Absent keeps the expiry. */
   readonly expiresAt?: number | undefined;
-  /** The limit of authorized sessions of the application that opened the session. Absent for no limit. */
-  readonly quota?: number | undefined;
 }
 
 const completeApplication = createConverter(ApplicationRecordSchema, { withDefaults: true });
@@ -121,25 +104,58 @@ const shareApplication = createConverter(ApplicationRecordSchema, {
   shareNested: true,
 });
 
-/** The fields of a new application, which share the given values. */
+/** The version of a record after a change. A record that is deleted and imported again must not reuse a version. */
+export function nextVersion(before: { readonly version: number } | undefined, now: number): number {
+  return before ? before.version + 1 : now;
+}
+
+/** A new application, which shares the given values. */
 export function newApplication(
   { key, ...given }: NewApplication,
   createdAt: number,
-): ApplicationFields {
+): ApplicationRecord {
   const { id, hash } = key;
   const keys = [copyKey({ id, hash, createdAt })];
-  return shareApplication({ ...given, keys, createdAt }) as ApplicationFields;
+  const fields = shareApplication({ ...given, keys, createdAt }) as ApplicationFields;
+  return { ...fields, version: nextVersion(undefined, createdAt) };
 }
 
-/** The fields of an application after a change, which share the values that stay the same. */
+/** An application after a change, which shares the values that stay the same. */
 export function changedApplication(
-  current: ApplicationFields,
+  current: ApplicationRecord,
   change: ApplicationChange,
   modifiedAt: number,
-): ApplicationFields {
-  const keys = current.keys.map(copyKey);
-  const fields = { ...shareApplication(current), keys, ...change, modifiedAt };
-  return omitNull(fields) as ApplicationFields;
+): ApplicationRecord {
+  const fields = omitNull({ ...shareApplication(current), ...change, modifiedAt });
+  return { ...(fields as ApplicationFields), version: nextVersion(current, modifiedAt) };
+}
+
+/** A new session, which expires after `ttl` milliseconds. */
+export function newSession(
+  { ttl, ...given }: NewSession,
+  epoch: number,
+  createdAt: number,
+): SessionRecord {
+  const fields = { ...given, epoch, createdAt, expiresAt: createdAt + ttl };
+  return { ...copySession(fields), version: nextVersion(undefined, createdAt) };
+}
+
+/** A session after its nonce was spent. */
+export function authorizedSession(
+  current: SessionRecord,
+  { authorizer, ...granted }: SessionGrant,
+  authorizedAt: number,
+): SessionRecord {
+  return {
+    ...copySession(current),
+    ...granted,
+    expiresAt: granted.expiresAt ?? current.expiresAt,
+    authorizedAt,
+    authorizedBy: authorizer.id,
+    authorizationEpoch: authorizer.authorizationEpoch,
+    networkHash: new Uint8Array(),
+    version: nextVersion(current, authorizedAt),
+  };
 }
 
 /** Leaves out the fields that a change removes. */

@@ -1,30 +1,13 @@
 import type { MaybePromise } from "../../lib/async.js";
 import type { ApplicationStore } from "./applications.js";
-import type { ChangeContext, WriteContext } from "./change-context.js";
-import { SessionQuotaReached } from "./errors.js";
 import {
   type ApplicationRecord,
   isUnexpired,
-  type NewSession,
-  type SessionGrant,
   type SessionRecord,
   type SessionWithApplication,
 } from "./records.js";
 
 export interface SessionStore {
-  /**
-   * Adds a session that expires in `ttl` milliseconds, or returns `undefined` if
-   * its application does not exist. Throws {@link SessionQuotaReached} if the
-   * application or the network has reached its quota of unauthorized sessions.
-   * Authorized, expired and revoked sessions do not count. Concurrent processes may
-   * exceed a quota slightly, but a session below it is never refused. The audit log
-   * does not record it: anyone with a public key could fill the log.
-   */
-  create(
-    session: NewSession,
-    context?: WriteContext<SessionRecord>,
-  ): Promise<SessionRecord | undefined>;
-
   /** Finds a session with its application and its authorizer. */
   find(id: string): MaybePromise<SessionWithApplication | undefined>;
 
@@ -34,36 +17,11 @@ export interface SessionStore {
   /** Finds a session that has expired itself or with its application or authorizer, if all are still stored. */
   findExpired(id: string): MaybePromise<SessionWithApplication | undefined>;
 
-  /**
-   * Spends the nonce of a session and sets its grants in one atomic step. Of
-   * concurrent calls with the same nonce, exactly one returns `authorized`.
-   * `used` is returned only for the correct nonce. The session gets the
-   * authorization epoch of its authorizer in the same step: it is revoked by every
-   * new epoch that this step did not read. Throws {@link SessionQuotaReached} if
-   * the application has reached its quota of authorized sessions, which counts like
-   * that of {@link create}; the nonce is then not spent.
-   */
-  authorize(
-    grant: SessionGrant,
-    context: ChangeContext<SessionRecord>,
-  ): Promise<"authorized" | "used" | "unknown">;
-
   /** Lists sessions of a tenant, newest (greatest id) first. Aborts like {@link ApplicationStore.list}. */
   list(query: SessionQuery, signal?: AbortSignal): Promise<SessionPage>;
 
   /** Counts the open sessions among the newest `limit` that match. Aborts like {@link ApplicationStore.list}. */
   count(filter: SessionFilter, limit: number, signal?: AbortSignal): Promise<SessionCount>;
-
-  /**
-   * Deletes a session. `assertAllowed` gets the current records, and nothing is deleted
-   * if it throws. Returns whether the session existed.
-   */
-  delete(
-    tenantId: string,
-    id: string,
-    context: ChangeContext<SessionRecord>,
-    assertAllowed?: (current: SessionWithApplication) => void,
-  ): Promise<boolean>;
 
   /**
    * Returns how many sessions expired since the last call. Each session is

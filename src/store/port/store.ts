@@ -1,7 +1,7 @@
 import type { Rate } from "../../config/parsers.js";
 import type { MaybePromise } from "../../lib/async.js";
 import type { ApplicationStore } from "./applications.js";
-import type { ResponseStore } from "./change-context.js";
+import type { MakeChange, ResponseStore } from "./change.js";
 import type { ChangeFeed } from "./changes.js";
 import { StoreUnavailable } from "./errors.js";
 import type { EventStore } from "./events.js";
@@ -31,6 +31,7 @@ export interface Store {
   readonly id: string;
   readonly applications: ApplicationStore;
   readonly sessions: SessionStore;
+  readonly change: MakeChange;
   readonly changes: ChangeFeed;
   readonly events: EventStore;
   readonly responses: ResponseStore;

@@ -14,13 +14,13 @@ import { managerPermissions } from "../../../src/contract/grants.js";
 import type { MongoStatus } from "../../../src/store/mongo/inspect.js";
 import { openStore } from "../../../src/store/open-store.js";
 import type { NewApplication } from "../../../src/store/port/records.js";
-import type { Store } from "../../../src/store/port/store.js";
 import { anApplication } from "../../contract/store/fixtures.js";
 import { useMongo } from "../../support/mongo/mongo.js";
 import { uri } from "../../support/mongo/uri.js";
 import { withTempFolder } from "../../support/service/run-latchkey.js";
 import { startServer } from "../../support/service/server.js";
 import { audit } from "../../support/store/audit.js";
+import { type OperableStore, withOperations } from "../../support/store/operations.js";
 import { useCli } from "../run-cli.js";
 
 const cli = useCli();
@@ -59,7 +59,7 @@ function hashFiles(folder: string): string[] {
 
 /** Expects a warning about the tenant whose last manager expires. */
 async function expectManagerWarning(
-  { applications }: Store,
+  { applications }: OperableStore,
   getReport: () => Promise<Report>,
 ): Promise<void> {
   const create = (fields: Partial<NewApplication>) =>
@@ -86,7 +86,7 @@ async function expectManagerWarning(
 describe("doctor on an embedded store", () => {
   it("warns of tenants whose last manager expires", () =>
     withTempFolder(async (DATA_DIR) => {
-      const store = await openStore(readSettings({ DATA_DIR }));
+      const store = withOperations(await openStore(readSettings({ DATA_DIR })));
       try {
         await expectManagerWarning(store, () => runDoctor({ DATA_DIR }));
       } finally {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "@jest/globals";
-import type { Store } from "../../../src/store/port/store.js";
+import type { OperableStore } from "../../support/store/operations.js";
 import { createWithSession } from "./fixtures.js";
 import type { Subject } from "./subject.js";
 
-type List = (store: Store, tenantId: string, signal: AbortSignal) => Promise<object>;
+type List = (store: OperableStore, tenantId: string, signal: AbortSignal) => Promise<object>;
 
 const lists: readonly (readonly [name: string, list: List])[] = [
   [

@@ -1,8 +1,8 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import type { ChangeContext, NewResponse } from "../../../src/store/port/change-context.js";
+import type { NewResponse } from "../../../src/store/port/change.js";
 import type { ApplicationRecord, SessionRecord } from "../../../src/store/port/records.js";
-import type { Store } from "../../../src/store/port/store.js";
 import { audit } from "../../support/store/audit.js";
+import type { ChangeContext, OperableStore } from "../../support/store/operations.js";
 import { anEvent } from "./event-fixtures.js";
 import { aGrant, anApplication, aSession, createWithSession, hour } from "./fixtures.js";
 
@@ -15,14 +15,14 @@ interface AuditedChange {
   /** The id of the changed record. */
   readonly id: string;
   /** Makes the change through any handle on the same data. */
-  make(store: Store, context: AnyContext): Promise<unknown>;
+  make(store: OperableStore, context: AnyContext): Promise<unknown>;
   /** Attempts that are refused. */
   readonly refusals: readonly ((context: AnyContext) => Promise<unknown>)[];
   tookEffect(): Promise<boolean>;
 }
 
 /** Every kind of change that has an audit event. */
-export const auditedChanges: Record<string, (store: Store) => Promise<AuditedChange>> = {
+export const auditedChanges: Record<string, (store: OperableStore) => Promise<AuditedChange>> = {
   async "creation of an application"(store) {
     const application = anApplication();
     const { id, tenantId } = application;
@@ -153,7 +153,7 @@ export function aChangeContext(idempotencyId?: string, response = aResponse()): 
 
 /** Stores a response with a change of an unrelated application. */
 export async function storeResponse(
-  store: Store,
+  store: OperableStore,
   idempotencyId: string,
   response: NewResponse,
 ): Promise<void> {

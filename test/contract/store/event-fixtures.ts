@@ -7,7 +7,7 @@ import type {
   EventRecord,
   NewEvent,
 } from "../../../src/store/port/events.js";
-import type { Store } from "../../../src/store/port/store.js";
+import type { OperableStore } from "../../support/store/operations.js";
 import { grants, rule, times } from "./fixtures.js";
 
 export const day = 24 * 3_600_000;
@@ -72,7 +72,7 @@ export function aLargeEvent(rules: number, fields: Partial<NewEvent> = {}): NewE
 
 /** Lists all matching events, page by page. */
 export async function listEvents(
-  { events }: Store,
+  { events }: OperableStore,
   query: Omit<EventQuery, "size"> & { readonly size?: number },
 ): Promise<EventRecord[]> {
   const items: EventRecord[] = [];

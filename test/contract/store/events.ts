@@ -9,8 +9,8 @@ import {
   type NewEvent,
   type Principal,
 } from "../../../src/store/port/events.js";
-import type { Store } from "../../../src/store/port/store.js";
 import { useEventFollowers } from "../../support/api/followers.js";
+import type { OperableStore } from "../../support/store/operations.js";
 import { aFullEvent, anEvent, aState, listEvents } from "./event-fixtures.js";
 import { must, times, unusualTexts } from "./fixtures.js";
 import { expectToStopOnAbort } from "./follower-fixtures.js";
@@ -47,7 +47,7 @@ export function describeEvents(subject: () => Subject): void {
   const follow = useEventFollowers();
 
   /** Adds events one by one, a millisecond apart. */
-  async function addOneByOne(events: readonly NewEvent[], by?: Store): Promise<void> {
+  async function addOneByOne(events: readonly NewEvent[], by?: OperableStore): Promise<void> {
     const { store, clock } = subject();
     for (const event of events) {
       await (by ?? store).events.add([event]);

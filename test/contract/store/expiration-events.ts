@@ -3,8 +3,8 @@ import { describe, expect, it } from "@jest/globals";
 import { managerPermissions } from "../../../src/contract/grants.js";
 import type { Expiration, NewEvent } from "../../../src/store/port/events.js";
 import type { ApplicationRecord, KeyRecord } from "../../../src/store/port/records.js";
-import type { Store } from "../../../src/store/port/store.js";
 import { audit } from "../../support/store/audit.js";
+import type { OperableStore } from "../../support/store/operations.js";
 import { anEvent, day, listEvents } from "./event-fixtures.js";
 import { anApplication, must, times, updateExpiry } from "./fixtures.js";
 import type { Subject } from "./subject.js";
@@ -19,7 +19,7 @@ function toEvents({ tenantId, applicationId, keyId, at, leavesNoManager }: Expir
 }
 
 /** Adds the events of all due expirations. */
-async function addDueEvents({ events }: Store, leadTime: number): Promise<void> {
+async function addDueEvents({ events }: OperableStore, leadTime: number): Promise<void> {
   while ((await events.addExpirationEvents(leadTime, toEvents)) > 0) {}
 }
 

@@ -8,8 +8,8 @@ import {
   copyApplication,
   type NewApplication,
 } from "../../../src/store/port/records.js";
-import type { Store } from "../../../src/store/port/store.js";
 import { audit } from "../../support/store/audit.js";
+import type { OperableStore } from "../../support/store/operations.js";
 import { anApplication, hour, idsOf, must, times, unusualTexts } from "./fixtures.js";
 import type { Subject } from "./subject.js";
 import { anImportedApplication, exportAll, importAll } from "./transfer-fixtures.js";
@@ -18,7 +18,7 @@ const externalId = "svc-4711";
 
 /** An external id is unique in its tenant. */
 export function describeExternalIds(subject: () => Subject): void {
-  const create = (fields: Partial<NewApplication>, store: Store = subject().store) =>
+  const create = (fields: Partial<NewApplication>, store: OperableStore = subject().store) =>
     store.applications.create(anApplication({ externalId, ...fields }), audit.created);
 
   function change(

@@ -6,19 +6,21 @@ import {
 import type { Grants, RuleRecord } from "../../../src/contract/grants.js";
 import { createConverter } from "../../../src/contract/message-converter.js";
 import { newId } from "../../../src/lib/uuid.js";
-import type { ChangeContext } from "../../../src/store/port/change-context.js";
 import {
   type ApplicationRecord,
   type NewApplication,
   type NewKey,
-  type NewSession,
   newApplication,
-  type SessionGrant,
   type SessionRecord,
   type SessionWithApplication,
 } from "../../../src/store/port/records.js";
-import type { Store } from "../../../src/store/port/store.js";
 import { audit } from "../../support/store/audit.js";
+import type {
+  ChangeContext,
+  OperableStore,
+  SessionToAuthorize,
+  SessionToOpen,
+} from "../../support/store/operations.js";
 
 export const hour = 3_600_000;
 
@@ -73,8 +75,8 @@ export function anApplication(fields: Partial<NewApplication> = {}): NewApplicat
 /** A new session of an application. */
 export function aSession(
   { id: applicationId, tenantId }: Pick<ApplicationRecord, "id" | "tenantId">,
-  fields: Partial<NewSession> = {},
-): NewSession {
+  fields: Partial<SessionToOpen> = {},
+): SessionToOpen {
   const [keyHash, nonceHash] = [randomBytes(32), randomBytes(32)];
   const id = newId(Date.now());
   const networkHash = randomBytes(8);
@@ -82,7 +84,10 @@ export function aSession(
 }
 
 /** A grant with the correct nonce. */
-export function aGrant(session: NewSession, fields: Partial<SessionGrant> = {}): SessionGrant {
+export function aGrant(
+  session: SessionToOpen,
+  fields: Partial<SessionToAuthorize> = {},
+): SessionToAuthorize {
   return {
     sessionId: session.id,
     tenantId: session.tenantId,
@@ -94,7 +99,7 @@ export function aGrant(session: NewSession, fields: Partial<SessionGrant> = {}):
 }
 
 /** Creates an application and a session of it. */
-export async function createWithSession(store: Store, ttl = hour) {
+export async function createWithSession(store: OperableStore, ttl = hour) {
   const application = await store.applications.create(anApplication(), audit.created);
   const session = aSession(application, { ttl });
   const created = must(await store.sessions.create(session));
@@ -102,7 +107,7 @@ export async function createWithSession(store: Store, ttl = hour) {
 }
 
 export function update(
-  store: Store,
+  store: OperableStore,
   { tenantId, id }: Pick<ApplicationRecord, "tenantId" | "id">,
   context: ChangeContext<ApplicationRecord> = audit.updated,
 ) {
@@ -111,7 +116,7 @@ export function update(
 
 /** Sets or removes the expiry of an application. */
 export function updateExpiry(
-  store: Store,
+  store: OperableStore,
   { tenantId, id }: Pick<ApplicationRecord, "tenantId" | "id">,
   expiresAt: number | null,
 ) {
@@ -125,7 +130,7 @@ export function updateExpiry(
 
 /** Replaces the keys of an application. */
 export function replaceKeys(
-  store: Store,
+  store: OperableStore,
   { tenantId, id }: Pick<ApplicationRecord, "tenantId" | "id">,
   ...keys: NewKey[]
 ) {
@@ -175,7 +180,11 @@ export function newestFirst(ids: Iterable<string>): string[] {
 }
 
 /** Creates applications with many rules, so that a list of them is long. */
-export async function createLarge({ applications }: Store, tenantId: string, count: number) {
+export async function createLarge(
+  { applications }: OperableStore,
+  tenantId: string,
+  count: number,
+) {
   const rules = times(30, (index) => ({ ...rule, priority: index + 1 }));
   await Promise.all(
     times(count, () => applications.create(anApplication({ tenantId, rules }), audit.created)),

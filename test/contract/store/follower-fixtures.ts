@@ -1,8 +1,8 @@
 import { expect } from "@jest/globals";
 import type { Change } from "../../../src/store/port/changes.js";
-import type { Store } from "../../../src/store/port/store.js";
 import type { BatchFollower, Follow } from "../../support/api/followers.js";
 import { audit } from "../../support/store/audit.js";
+import type { OperableStore } from "../../support/store/operations.js";
 import { anApplication, update } from "./fixtures.js";
 
 /** A change at any time, since a database may use its own clock. */
@@ -11,7 +11,7 @@ export function expectedChange(kind: Change["kind"], applicationId: string, sess
 }
 
 /** Follows a tenant with a marker application. Changes made before the marker is written are received before it. */
-export async function followWithMarker(follow: Follow, store: Store, tenantId: string) {
+export async function followWithMarker(follow: Follow, store: OperableStore, tenantId: string) {
   const marker = await store.applications.create(anApplication({ tenantId }), audit.created);
   const follower = follow(store, tenantId);
   await follower.next();

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
 import type { KeyRecord } from "../../../src/store/port/records.js";
-import type { Store } from "../../../src/store/port/store.js";
 import { audit } from "../../support/store/audit.js";
+import type { OperableStore } from "../../support/store/operations.js";
 import { aKey, anApplication, hour, must, times } from "./fixtures.js";
 import type { Subject } from "./subject.js";
 import { anImportedApplication, exportAll, importAll } from "./transfer-fixtures.js";
@@ -13,7 +13,7 @@ function anImportedKey(fields: Partial<KeyRecord> = {}): KeyRecord {
 }
 
 /** Imports an application with two imported keys and a native one. */
-async function importWithKeys(store: Store, fields = {}) {
+async function importWithKeys(store: OperableStore, fields = {}) {
   const [older, newest] = [anImportedKey(), anImportedKey()];
   const native = { ...aKey(), createdAt: Date.UTC(2026, 0) };
   const application = anImportedApplication({ keys: [newest, native, older], ...fields });

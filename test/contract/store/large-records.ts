@@ -7,8 +7,8 @@ import {
   type ListQuery,
   listPositionOf,
 } from "../../../src/store/port/applications.js";
-import type { Store } from "../../../src/store/port/store.js";
 import { audit } from "../../support/store/audit.js";
+import type { OperableStore } from "../../support/store/operations.js";
 import { aGrant, anApplication, aSession, hour, idsOf, newestFirst } from "./fixtures.js";
 import type { Subject } from "./subject.js";
 
@@ -30,7 +30,7 @@ function sizeOf(records: readonly Pick<Grants, "rules">[]) {
 }
 
 export function describeLargeRecords(subject: () => Subject): void {
-  async function createApplications(store: Store, tenantId: string): Promise<string[]> {
+  async function createApplications(store: OperableStore, tenantId: string): Promise<string[]> {
     const ids: string[] = [];
     for (const [index, size] of sizes.entries()) {
       const fields = { tenantId, name: `large ${index}`, expiresAt: subject().clock.now() + hour };

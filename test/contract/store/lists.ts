@@ -2,9 +2,9 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { newId } from "../../../src/lib/uuid.js";
-import type { Store } from "../../../src/store/port/store.js";
 import { repetitions } from "../../support/jest/suite.js";
 import { audit } from "../../support/store/audit.js";
+import type { OperableStore } from "../../support/store/operations.js";
 import { anApplication, idsOf, newestFirst, times } from "./fixtures.js";
 import type { Subject } from "./subject.js";
 
@@ -15,7 +15,7 @@ const numRuns = repetitions({ quick: 10, full: 15 });
 
 export function describeLists(subject: () => Subject): void {
   /** Creates applications of one tenant, and returns their ids, newest first. */
-  async function create(store: Store, tenantId: string, count: number): Promise<string[]> {
+  async function create(store: OperableStore, tenantId: string, count: number): Promise<string[]> {
     const created = times(count, () =>
       store.applications.create(anApplication({ tenantId }), audit.created),
     );

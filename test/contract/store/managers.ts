@@ -3,17 +3,17 @@ import { describe, expect, it } from "@jest/globals";
 import { managerPermissions } from "../../../src/contract/grants.js";
 import { LastManager } from "../../../src/store/port/errors.js";
 import type { ApplicationRecord, NewApplication } from "../../../src/store/port/records.js";
-import type { Store } from "../../../src/store/port/store.js";
 import { useFollowers } from "../../support/api/followers.js";
 import { repetitions } from "../../support/jest/suite.js";
 import { audit } from "../../support/store/audit.js";
+import type { OperableStore } from "../../support/store/operations.js";
 import { anApplication, hour, must, rule, times, updateExpiry } from "./fixtures.js";
 import { expectedChange, followWithMarker } from "./follower-fixtures.js";
 import type { Subject } from "./subject.js";
 
 const context = audit.updated;
 
-type Change = (store: Store, manager: ApplicationRecord) => Promise<unknown>;
+type Change = (store: OperableStore, manager: ApplicationRecord) => Promise<unknown>;
 
 const disable: Change = ({ applications }, { id, tenantId }) =>
   applications.update(tenantId, id, () => ({ disabled: true, modifiedBy: id }), context);

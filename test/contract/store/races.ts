@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { waitForNextTick } from "../../../src/lib/event-loop.js";
-import type { Store } from "../../../src/store/port/store.js";
 import { audit } from "../../support/store/audit.js";
+import type { OperableStore } from "../../support/store/operations.js";
 import {
   aGrant,
   aKey,
@@ -16,7 +16,7 @@ import type { Subject } from "./subject.js";
 
 /** Concurrent calls through two handles on the same data. */
 export function describeRaces(subject: () => Subject): void {
-  async function race<T>(count: number, call: (store: Store, index: number) => Promise<T>) {
+  async function race<T>(count: number, call: (store: OperableStore, index: number) => Promise<T>) {
     const { store, another } = subject();
     const other = await another();
     return Promise.all(times(count, (index) => call(index % 2 ? other : store, index)));

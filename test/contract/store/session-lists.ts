@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
 import type { SessionQuery } from "../../../src/store/port/sessions.js";
-import type { Store } from "../../../src/store/port/store.js";
 import { audit } from "../../support/store/audit.js";
+import type { OperableStore } from "../../support/store/operations.js";
 import {
   aGrant,
   anApplication,
@@ -18,13 +18,20 @@ import type { Subject } from "./subject.js";
 
 export function describeSessionLists(subject: () => Subject): void {
   /** Opens sessions of an application, and returns their ids, newest first. */
-  async function openSessions(store: Store, owner: Parameters<typeof aSession>[0], count: number) {
+  async function openSessions(
+    store: OperableStore,
+    owner: Parameters<typeof aSession>[0],
+    count: number,
+  ) {
     const sessions = times(count, () => aSession(owner));
     await Promise.all(sessions.map((session) => store.sessions.create(session)));
     return newestFirst(sessions.map(({ id }) => id));
   }
 
-  async function list({ sessions }: Store, query: Partial<SessionQuery> & { tenantId: string }) {
+  async function list(
+    { sessions }: OperableStore,
+    query: Partial<SessionQuery> & { tenantId: string },
+  ) {
     const { items, more } = await sessions.list({ size: 100, ...query });
     return { ids: idsOf(items), more };
   }

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "@jest/globals";
 import { SessionQuotaReached } from "../../../src/store/port/errors.js";
-import type {
-  ApplicationRecord,
-  NewSession,
-  SessionGrant,
-} from "../../../src/store/port/records.js";
-import type { Store } from "../../../src/store/port/store.js";
+import type { ApplicationRecord } from "../../../src/store/port/records.js";
 import { audit } from "../../support/store/audit.js";
+import type {
+  OperableStore,
+  SessionToAuthorize,
+  SessionToOpen,
+} from "../../support/store/operations.js";
 import { aGrant, anApplication, aSession, hour, must, times } from "./fixtures.js";
 import type { Subject } from "./subject.js";
 import { anImportedSession } from "./transfer-fixtures.js";
@@ -15,10 +15,10 @@ const quota = 3;
 
 /** Opens a session and returns it, or returns the wait in milliseconds if the quota is reached. */
 async function openOrWait(
-  store: Store,
+  store: OperableStore,
   application: ApplicationRecord,
-  fields: Partial<NewSession> = {},
-): Promise<NewSession | number> {
+  fields: Partial<SessionToOpen> = {},
+): Promise<SessionToOpen | number> {
   const session = aSession(application, { quota: { total: quota }, ...fields });
   try {
     must(await store.sessions.create(session));
@@ -31,9 +31,9 @@ async function openOrWait(
 
 /** Authorizes a session and returns the outcome, or the wait in milliseconds if the quota is reached. */
 async function authorizeOrWait(
-  store: Store,
-  session: NewSession,
-  fields: Partial<SessionGrant> = {},
+  store: OperableStore,
+  session: SessionToOpen,
+  fields: Partial<SessionToAuthorize> = {},
 ): Promise<string | number> {
   try {
     return await store.sessions.authorize(aGrant(session, { quota, ...fields }), audit.authorized);
@@ -44,12 +44,12 @@ async function authorizeOrWait(
 }
 
 /** Opens as many sessions as the quota allows. */
-async function fillQuota(store: Store, application: ApplicationRecord, ttl = hour) {
-  const opened: NewSession[] = [];
+async function fillQuota(store: OperableStore, application: ApplicationRecord, ttl = hour) {
+  const opened: SessionToOpen[] = [];
   for (let count = 0; count < quota; count++) {
     const session = await openOrWait(store, application, { ttl });
     expect(session).toMatchObject({ applicationId: application.id });
-    opened.push(session as NewSession);
+    opened.push(session as SessionToOpen);
   }
   return opened;
 }
@@ -61,9 +61,13 @@ export function describeSessionQuotas(subject: () => Subject): void {
     return { store, clock, application, opened: await fillQuota(store, application, ttl) };
   }
 
-  const newest = (opened: readonly NewSession[]) => must(opened.at(-1));
+  const newest = (opened: readonly SessionToOpen[]) => must(opened.at(-1));
 
-  function setEpoch(store: Store, { tenantId, id }: ApplicationRecord, sessionEpoch: number) {
+  function setEpoch(
+    store: OperableStore,
+    { tenantId, id }: ApplicationRecord,
+    sessionEpoch: number,
+  ) {
     return store.applications.update(
       tenantId,
       id,
@@ -143,7 +147,7 @@ export function describeSessionQuotas(subject: () => Subject): void {
       expect(await openOrWait(other, application)).toBe(hour);
       await other.sessions.delete(
         application.tenantId,
-        (first as NewSession).id,
+        (first as SessionToOpen).id,
         audit.sessionDeleted,
       );
       expect(await openOrWait(store, application)).toMatchObject({ ttl: hour });
@@ -183,7 +187,7 @@ export function describeSessionQuotas(subject: () => Subject): void {
       await expect(refused).rejects.toMatchObject({ quota: "network", wait: hour });
       const other = { ...ofNetwork, networkHash: Buffer.alloc(8, 2) };
       expect(await openOrWait(store, application, other)).toMatchObject({ ttl: hour });
-      expect(await authorizeOrWait(store, first as NewSession)).toBe("authorized");
+      expect(await authorizeOrWait(store, first as SessionToOpen)).toBe("authorized");
       expect(await openOrWait(store, application, ofNetwork)).toMatchObject({ ttl: hour });
       expect(await openOrWait(store, application, ofNetwork)).toBe(hour);
       clock.advance(hour);
@@ -205,7 +209,7 @@ export function describeSessionQuotas(subject: () => Subject): void {
     it("stores no network of an authorized session", async () => {
       const { store } = subject();
       const application = await store.applications.create(anApplication(), audit.created);
-      const session = (await openOrWait(store, application, ofNetwork)) as NewSession;
+      const session = (await openOrWait(store, application, ofNetwork)) as SessionToOpen;
       const stored = async () => must(await store.sessions.find(session.id)).session.networkHash;
       expect(Buffer.from(await stored())).toEqual(ofNetwork.networkHash);
       await authorizeOrWait(store, session);
@@ -219,11 +223,11 @@ export function describeSessionQuotas(subject: () => Subject): void {
       const { store, clock } = subject();
       const application = await store.applications.create(anApplication(), audit.created);
       for (let count = 0; count < quota; count++) {
-        const session = (await openOrWait(store, application)) as NewSession;
+        const session = (await openOrWait(store, application)) as SessionToOpen;
         const by = authorizedBy === undefined ? {} : { authorizedBy };
         expect(await authorizeOrWait(store, session, by)).toBe("authorized");
       }
-      const next = (await openOrWait(store, application)) as NewSession;
+      const next = (await openOrWait(store, application)) as SessionToOpen;
       return { store, clock, application, next };
     }
 
@@ -254,7 +258,7 @@ export function describeSessionQuotas(subject: () => Subject): void {
       await store.sessions.delete(tenantId, id, audit.sessionDeleted);
       expect(await authorizeOrWait(store, next)).toBe("authorized");
       await setEpoch(store, application, 1);
-      const later = (await openOrWait(store, application)) as NewSession;
+      const later = (await openOrWait(store, application)) as SessionToOpen;
       expect(await authorizeOrWait(store, later)).toBe("authorized");
     });
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import type { ApplicationRecord } from "../../../src/store/port/records.js";
-import type { Store } from "../../../src/store/port/store.js";
 import { audit } from "../../support/store/audit.js";
+import type { OperableStore } from "../../support/store/operations.js";
 import {
   aGrant,
   anApplication,
@@ -16,7 +16,7 @@ import type { Subject } from "./subject.js";
 import { exportAll } from "./transfer-fixtures.js";
 
 /** Revokes all sessions of an application. */
-function revoke(store: Store, { tenantId, id }: ApplicationRecord) {
+function revoke(store: OperableStore, { tenantId, id }: ApplicationRecord) {
   return store.applications.update(
     tenantId,
     id,
@@ -29,7 +29,7 @@ function revoke(store: Store, { tenantId, id }: ApplicationRecord) {
 }
 
 /** Revokes all sessions that an application authorized. */
-function revokeAuthorized(store: Store, { tenantId, id }: ApplicationRecord) {
+function revokeAuthorized(store: OperableStore, { tenantId, id }: ApplicationRecord) {
   return store.applications.update(
     tenantId,
     id,
@@ -47,7 +47,7 @@ interface Authorizing {
 
 /** Opens a session of an application, and authorizes it. */
 async function authorizeBy(
-  store: Store,
+  store: OperableStore,
   { authorizer }: Authorizing,
   application: ApplicationRecord,
 ) {
@@ -59,7 +59,7 @@ async function authorizeBy(
 }
 
 /** An application that opens sessions, and another that authorizes them. */
-async function createWithAuthorizer(store: Store) {
+async function createWithAuthorizer(store: OperableStore) {
   const application = await store.applications.create(anApplication(), audit.created);
   const { tenantId } = application;
   const authorizer = await store.applications.create(

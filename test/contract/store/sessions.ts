@@ -2,8 +2,8 @@ import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
 import { newId } from "../../../src/lib/uuid.js";
 import type { NewApplication } from "../../../src/store/port/records.js";
-import type { Store } from "../../../src/store/port/store.js";
 import { audit } from "../../support/store/audit.js";
+import type { OperableStore } from "../../support/store/operations.js";
 import {
   aGrant,
   aKey,
@@ -23,7 +23,7 @@ import {
 import type { Subject } from "./subject.js";
 
 /** Creates a session and the application that authorizes it. */
-async function createAuthorized(store: Store, fields: Partial<NewApplication> = {}) {
+async function createAuthorized(store: OperableStore, fields: Partial<NewApplication> = {}) {
   const { application, session } = await createWithSession(store);
   const { tenantId } = application;
   const authorizer = await store.applications.create(

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { AlreadyApplied } from "../../../src/store/port/errors.js";
-import type { Store } from "../../../src/store/port/store.js";
 import { audit } from "../../support/store/audit.js";
+import type { OperableStore } from "../../support/store/operations.js";
 import {
   aChangeContext,
   anIdempotencyId,
@@ -15,7 +15,7 @@ import { anApplication, hour, must, times } from "./fixtures.js";
 import type { Subject } from "./subject.js";
 
 export function describeStoredResponses(subject: () => Subject): void {
-  async function findBytes({ responses }: Store, id: string) {
+  async function findBytes({ responses }: OperableStore, id: string) {
     const sealed = await responses.find(id);
     return sealed && Buffer.from(sealed);
   }
@@ -103,7 +103,10 @@ export function describeStoredResponses(subject: () => Subject): void {
   );
 
   describe("concurrent changes with the same idempotency id", () => {
-    async function race(count: number, make: (store: Store, index: number) => Promise<unknown>) {
+    async function race(
+      count: number,
+      make: (store: OperableStore, index: number) => Promise<unknown>,
+    ) {
       const { store, another } = subject();
       const other = await another();
       const outcomes = await Promise.allSettled(

@@ -1,15 +1,16 @@
-import type { Clock, Store } from "../../../src/store/port/store.js";
+import type { Clock } from "../../../src/store/port/store.js";
 import type { TestClock } from "../../support/clock.js";
+import type { OperableStore } from "../../support/store/operations.js";
 
 /** An open store, for one test. */
 export interface TestStore {
-  readonly store: Store;
+  readonly store: OperableStore;
   /** Another handle on the same data, like that of another process. Tests may share it. */
-  another(): Promise<Store>;
+  another(): Promise<OperableStore>;
   /** Opens the same data again, for this test only. */
-  reopen(): Promise<Store>;
+  reopen(): Promise<OperableStore>;
   /** Starts sweeping, for an engine that reports an expiry only when it sweeps. */
-  sweep?(): Promise<Store>;
+  sweep?(): Promise<OperableStore>;
   /** Closes the stores that were opened for this test only. */
   release(): Promise<void>;
 }

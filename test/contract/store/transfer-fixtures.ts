@@ -9,9 +9,10 @@ import type {
   SessionFields,
   SessionRecord,
 } from "../../../src/store/port/records.js";
-import type { Clock, Store } from "../../../src/store/port/store.js";
+import type { Clock } from "../../../src/store/port/store.js";
 import type { ImportOptions, ImportOutcome } from "../../../src/store/port/transfer.js";
 import { audit } from "../../support/store/audit.js";
+import type { OperableStore } from "../../support/store/operations.js";
 import { aFullEvent, anEvent } from "./event-fixtures.js";
 import { aGrant, anApplication, aSession, contentOf, grants, hour, must } from "./fixtures.js";
 
@@ -62,7 +63,7 @@ export function anImportedSession(
 }
 
 /** Exports all records of a store, in small pages. */
-export async function exportAll({ transfer }: Store, limit = 2): Promise<StoreContents> {
+export async function exportAll({ transfer }: OperableStore, limit = 2): Promise<StoreContents> {
   async function readPages<R, P>(
     read: (after: P | undefined, limit: number) => Promise<readonly R[]>,
     positionOf: (record: R) => P,
@@ -85,7 +86,7 @@ export async function exportAll({ transfer }: Store, limit = 2): Promise<StoreCo
 }
 
 export async function importAll(
-  { transfer }: Store,
+  { transfer }: OperableStore,
   { applications, sessions, events }: ImportData,
   options: Partial<ImportOptions> = {},
 ): Promise<Record<keyof StoreContents, readonly ImportOutcome[]>> {
@@ -124,7 +125,7 @@ function hexHashes({ keys, keyHash, nonceHash }: Record<string, unknown>) {
 const toHex = (hash: Uint8Array) => Buffer.from(hash).toString("hex");
 
 /** Adds records of every kind to a store, and returns the working keys. */
-export async function seedStore(store: Store, clock: Clock): Promise<string[]> {
+export async function seedStore(store: OperableStore, clock: Clock): Promise<string[]> {
   const keys: string[] = [];
   const tenantId = randomUUID();
 

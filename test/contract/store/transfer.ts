@@ -7,9 +7,9 @@ import { createAuthenticate } from "../../../src/auth/authenticate.js";
 import { newId } from "../../../src/lib/uuid.js";
 import { openLmdbStore } from "../../../src/store/lmdb/store.js";
 import type { ApplicationFields, SessionFields } from "../../../src/store/port/records.js";
-import type { Store } from "../../../src/store/port/store.js";
 import { useEventFollowers, useFollowers } from "../../support/api/followers.js";
 import { audit } from "../../support/store/audit.js";
+import { type OperableStore, withOperations } from "../../support/store/operations.js";
 import { anEvent, aState, day, listEvents } from "./event-fixtures.js";
 import {
   aGrant,
@@ -49,10 +49,10 @@ export function describeTransfer(subject: () => Subject): void {
   });
 
   /** Opens another, embedded store with the same clock. */
-  async function withOtherStore<T>(use: (other: Store) => Promise<T>): Promise<T> {
+  async function withOtherStore<T>(use: (other: OperableStore) => Promise<T>): Promise<T> {
     const path = await mkdtemp(join(tmpdir(), "latchkey-source-"));
     const { now: clock } = subject().clock;
-    const other = await openLmdbStore({ path, clock, sweepInterval: 2 ** 30 });
+    const other = withOperations(await openLmdbStore({ path, clock, sweepInterval: 2 ** 30 }));
     try {
       return await use(other);
     } finally {

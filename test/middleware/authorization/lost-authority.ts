@@ -177,18 +177,7 @@ export function createChangeGate(): ChangeGate {
     },
     wrap: (store) => ({
       ...store,
-      applications: {
-        ...store.applications,
-        create: gated(store.applications.create),
-        update: gated(store.applications.update),
-        delete: gated(store.applications.delete),
-      },
-      sessions: {
-        ...store.sessions,
-        create: gated(store.sessions.create),
-        authorize: gated(store.sessions.authorize),
-        delete: gated(store.sessions.delete),
-      },
+      change: gated(store.change) as Store["change"],
       responses: { ...store.responses, find: gated(store.responses.find) },
     }),
   };

@@ -6,7 +6,6 @@ import { changeRetention } from "../../../src/store/port/changes.js";
 import { StoreUnavailable } from "../../../src/store/port/errors.js";
 import type { EventRecord } from "../../../src/store/port/events.js";
 import type { ApplicationRecord } from "../../../src/store/port/records.js";
-import type { Store } from "../../../src/store/port/store.js";
 import { anIdempotencyId, aResponse, storeResponse } from "../../contract/store/audited-changes.js";
 import {
   aFullEvent,
@@ -30,6 +29,7 @@ import { repetitions } from "../../support/jest/suite.js";
 import { useLmdbFolder, useLmdbProcesses } from "../../support/lmdb/folder.js";
 import { useChildren } from "../../support/service/child-process.js";
 import { audit } from "../../support/store/audit.js";
+import type { OperableStore } from "../../support/store/operations.js";
 import { until } from "../../support/until.js";
 
 const folder = useLmdbFolder();
@@ -39,7 +39,7 @@ const follow = useFollowers();
 const followEvents = useEventFollowers();
 
 /** Updates an application of a new tenant several times. */
-async function updateRepeatedly(store: Store, count: number): Promise<void> {
+async function updateRepeatedly(store: OperableStore, count: number): Promise<void> {
   const { id, tenantId } = await store.applications.create(anApplication(), audit.created);
   const change = () => ({ modifiedBy: id });
   await Promise.all(
@@ -233,7 +233,7 @@ async function openSweepingEvents() {
   return { store, advance, waitForRows, close: () => database.close() };
 }
 
-async function addEvents(store: Store, count: number, tenantId?: string): Promise<void> {
+async function addEvents(store: OperableStore, count: number, tenantId?: string): Promise<void> {
   await store.events.add(times(count, () => anEvent({ ...(tenantId && { tenantId }) })));
 }
 
@@ -447,7 +447,7 @@ describe("LMDB after a process was killed", () => {
     return groups;
   }
 
-  async function findAll(store: Store, ids: readonly string[]) {
+  async function findAll(store: OperableStore, ids: readonly string[]) {
     const found = new Map<string, ApplicationRecord>();
     for (const record of await store.applications.findMany(ids)) {
       if (record) {
@@ -457,7 +457,7 @@ describe("LMDB after a process was killed", () => {
     return found;
   }
 
-  async function countApplications({ applications }: Store, tenantId: string) {
+  async function countApplications({ applications }: OperableStore, tenantId: string) {
     return (await applications.list({ tenantId, size: 1, from: { page: 1 } })).total;
   }
 

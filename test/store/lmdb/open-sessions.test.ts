@@ -1,18 +1,18 @@
 import { describe, expect, it } from "@jest/globals";
 import { SessionQuotaReached } from "../../../src/store/port/errors.js";
 import type { ApplicationRecord } from "../../../src/store/port/records.js";
-import type { Store } from "../../../src/store/port/store.js";
 import { aGrant, anApplication, aSession, hour, must } from "../../contract/store/fixtures.js";
 import { createTestClock } from "../../support/clock.js";
 import { useLmdbFolder } from "../../support/lmdb/folder.js";
 import { audit } from "../../support/store/audit.js";
+import type { OperableStore } from "../../support/store/operations.js";
 import { until } from "../../support/until.js";
 
 const folder = useLmdbFolder();
 const quota = 3;
 
 /** Opens sessions until the quota is reached, and returns them. */
-async function fillQuota(store: Store, application: ApplicationRecord, ttl = hour) {
+async function fillQuota(store: OperableStore, application: ApplicationRecord, ttl = hour) {
   const opened = [];
   for (;;) {
     const session = aSession(application, { quota: { total: quota }, ttl });

@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import { openLmdbStore } from "../../../src/store/lmdb/store.js";
 import { StoreUnavailable } from "../../../src/store/port/errors.js";
-import type { Store } from "../../../src/store/port/store.js";
 import {
   aGrant,
   aKey,
@@ -19,6 +18,7 @@ import { createTestClock } from "../../support/clock.js";
 import { itIf } from "../../support/jest/suite.js";
 import { useLmdbFolder } from "../../support/lmdb/folder.js";
 import { audit } from "../../support/store/audit.js";
+import { type OperableStore, withOperations } from "../../support/store/operations.js";
 import { until } from "../../support/until.js";
 
 const folder = useLmdbFolder();
@@ -31,7 +31,7 @@ const rules = times(20, (index) => ({
 }));
 
 /** Prepares one revocation of each kind, each of another application. */
-async function prepareRevocations(store: Store) {
+async function prepareRevocations(store: OperableStore) {
   const { applications, sessions } = store;
   const created = await Promise.all(times(4, () => createWithSession(store)));
   const [deletedApplication, disabled, rekeyed, deletedSession] = created as [
@@ -63,7 +63,7 @@ async function prepareRevocations(store: Store) {
   ];
 }
 
-function createUntilRefused(store: Store) {
+function createUntilRefused(store: OperableStore) {
   const tenantId = randomUUID();
   return async () => {
     for (;;) {
@@ -81,16 +81,22 @@ function createUntilRefused(store: Store) {
 
 /** Opens a store on a small disk, and closes it afterwards. */
 function withStoreOnSmallDisk(
-  use: (store: Store, disk: string, clock: ReturnType<typeof createTestClock>) => Promise<void>,
+  use: (
+    store: OperableStore,
+    disk: string,
+    clock: ReturnType<typeof createTestClock>,
+  ) => Promise<void>,
 ) {
   return withSmallDisk(28, async (disk) => {
     const clock = createTestClock();
-    const store = await openLmdbStore({
-      path: join(disk, "data"),
-      clock: clock.now,
-      sweepInterval: 20,
-      writeTimeout: 60_000,
-    });
+    const store = withOperations(
+      await openLmdbStore({
+        path: join(disk, "data"),
+        clock: clock.now,
+        sweepInterval: 20,
+        writeTimeout: 60_000,
+      }),
+    );
     try {
       await use(store, disk, clock);
     } finally {

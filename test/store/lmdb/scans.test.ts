@@ -1,5 +1,4 @@
 import { describe, expect, it } from "@jest/globals";
-import type { Store } from "../../../src/store/port/store.js";
 import { anEvent } from "../../contract/store/event-fixtures.js";
 import {
   anApplication,
@@ -10,6 +9,7 @@ import {
 import { countTicksUntil } from "../../support/event-loop.js";
 import { useLmdbFolder } from "../../support/lmdb/folder.js";
 import { audit } from "../../support/store/audit.js";
+import type { OperableStore } from "../../support/store/operations.js";
 
 const folder = useLmdbFolder();
 
@@ -19,14 +19,14 @@ const manyRows = 2_000;
 /** A list that reads all rows of a tenant and finds none of them. */
 type Scan = (signal?: AbortSignal) => Promise<{ readonly items: readonly unknown[] }>;
 
-async function scanEvents({ events }: Store, rows: number): Promise<Scan> {
+async function scanEvents({ events }: OperableStore, rows: number): Promise<Scan> {
   const { tenantId, target } = anEvent();
   await events.add(times(rows, () => anEvent({ tenantId, target })));
   const query = { tenantId, target: target.applicationId, kinds: ["application.deleted"], size: 1 };
   return (signal) => events.list(query, signal);
 }
 
-async function scanApplications({ applications }: Store, rows: number): Promise<Scan> {
+async function scanApplications({ applications }: OperableStore, rows: number): Promise<Scan> {
   const { tenantId } = anApplication();
   const creates = times(rows, () =>
     applications.create(anApplication({ tenantId }), audit.created),
@@ -36,7 +36,7 @@ async function scanApplications({ applications }: Store, rows: number): Promise<
   return (signal) => applications.list({ tenantId, filter, size: 1, from: { page: 1 } }, signal);
 }
 
-async function scanSessions(store: Store, rows: number): Promise<Scan> {
+async function scanSessions(store: OperableStore, rows: number): Promise<Scan> {
   const { application } = await createWithSession(store);
   const { tenantId } = application;
   await Promise.all(times(rows, () => store.sessions.create(aSession(application))));

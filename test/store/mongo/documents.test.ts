@@ -7,7 +7,6 @@ import { newId } from "../../../src/lib/uuid.js";
 import { createToDocument, createToRecord } from "../../../src/store/mongo/documents.js";
 import { createDecoder } from "../../../src/store/mongo/lookup.js";
 import { recordSchema } from "../../../src/store/mongo/validators.js";
-import type { ApplicationStore } from "../../../src/store/port/applications.js";
 import { StoreUnavailable } from "../../../src/store/port/errors.js";
 import { expiredRetention, type KeyRecord } from "../../../src/store/port/records.js";
 import {
@@ -24,6 +23,7 @@ import { followWithMarker } from "../../contract/store/follower-fixtures.js";
 import { useFollowers } from "../../support/api/followers.js";
 import { useMongo } from "../../support/mongo/mongo.js";
 import { audit } from "../../support/store/audit.js";
+import type { OperableStore } from "../../support/store/operations.js";
 import { until } from "../../support/until.js";
 
 const { createDatabase, open, shared } = useMongo();
@@ -229,7 +229,7 @@ describe("the held permissions of an application", () => {
 });
 
 /** An application with three keys. */
-async function createWithKeys(applications: ApplicationStore) {
+async function createWithKeys(applications: OperableStore["applications"]) {
   const { id, tenantId } = await applications.create(anApplication(), audit.created);
   const updated = await applications.update(
     tenantId,

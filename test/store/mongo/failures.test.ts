@@ -4,7 +4,6 @@ import type { Document } from "mongodb";
 import { newId } from "../../../src/lib/uuid.js";
 import { callDriver } from "../../../src/store/mongo/driver-call.js";
 import { openMongoStore } from "../../../src/store/mongo/store.js";
-import type { ChangeContext } from "../../../src/store/port/change-context.js";
 import {
   AlreadyApplied,
   CallerChanged,
@@ -13,7 +12,6 @@ import {
 } from "../../../src/store/port/errors.js";
 import type { NewEvent } from "../../../src/store/port/events.js";
 import type { ApplicationRecord } from "../../../src/store/port/records.js";
-import type { Store } from "../../../src/store/port/store.js";
 import { anIdempotencyId, aResponse } from "../../contract/store/audited-changes.js";
 import { anEvent, listEvents } from "../../contract/store/event-fixtures.js";
 import {
@@ -33,6 +31,11 @@ import {
 } from "../../support/mongo/failing-mongo.js";
 import { longTimeouts, withOptions } from "../../support/mongo/uri.js";
 import { audit } from "../../support/store/audit.js";
+import {
+  type ChangeContext,
+  type OperableStore,
+  withOperations,
+} from "../../support/store/operations.js";
 import { until } from "../../support/until.js";
 
 let failing: FailingMongo;
@@ -127,7 +130,7 @@ it("completes a change when every read of its caller is slow", async () => {
 });
 
 describe("a change whose caller is deleted during the last write", () => {
-  let longTimeoutStore: Store;
+  let longTimeoutStore: OperableStore;
 
   beforeAll(async () => {
     longTimeoutStore = await failing.open(longTimeouts);
@@ -279,7 +282,7 @@ describe("an audited change on a failing MongoDB", () => {
       eventFor: () => anEvent({ tenantId, kind }),
       responseFor: () => aResponse(),
     });
-    const changeThrough = ({ applications }: Store, context: ChangeContext<unknown>) =>
+    const changeThrough = ({ applications }: OperableStore, context: ChangeContext<unknown>) =>
       applications.update(
         tenantId,
         id,
@@ -290,7 +293,7 @@ describe("an audited change on a failing MongoDB", () => {
       change: (idempotencyId?: string, isCanceled?: () => boolean) =>
         changeThrough(store, createContext(idempotencyId, isCanceled)),
       /** Makes the change through another store, and calls `midway` after the record is written, before its events. */
-      changeBy: (other: Store, midway: () => void) =>
+      changeBy: (other: OperableStore, midway: () => void) =>
         changeThrough(other, {
           eventFor(outcome) {
             midway();
@@ -307,7 +310,7 @@ describe("an audited change on a failing MongoDB", () => {
 
   it("is committed with a journaled majority, whatever the URI specifies", async () => {
     const uri = withOptions(mongod.uri, { w: "1", journal: "false" });
-    const weak = await openMongoStore({ uri, database: "latchkey" });
+    const weak = withOperations(await openMongoStore({ uri, database: "latchkey" }));
     const { changeBy } = await prepare();
     const admin = failing.admin.db("admin");
     // The profiler omits commits, so they are read from the server's log of slow commands.
@@ -399,7 +402,7 @@ describe("an audited change on a failing MongoDB", () => {
     const proxy = await startProxy(Number(new URL(failing.mongod.uri).port));
     const options = "directConnection=true&serverSelectionTimeoutMS=1500";
     const uri = `${proxy.url.replace("http", "mongodb")}/?${options}`;
-    const other = await openMongoStore({ uri, database: "latchkey" });
+    const other = withOperations(await openMongoStore({ uri, database: "latchkey" }));
     await expect(changeBy(other, proxy.cut)).rejects.toBeInstanceOf(StoreUnavailable);
     expect(await change()).toMatchObject({ name: "+" });
     expect(await counts()).toEqual([1, 1]);
@@ -410,7 +413,7 @@ describe("an audited change on a failing MongoDB", () => {
   it("succeeds when its commit first finds no connection", async () => {
     const { changeBy, counts } = await prepare();
     const uri = `${failing.mongod.uri}&maxPoolSize=1&waitQueueTimeoutMS=600`;
-    const narrow = await openMongoStore({ uri, database: "latchkey" });
+    const narrow = withOperations(await openMongoStore({ uri, database: "latchkey" }));
     const namespace = "latchkey.applications";
     const lag = { failCommands: ["find"], namespace, blockConnection: true, blockTimeMS: 1_500 };
     await fail({ times: 1 }, lag);

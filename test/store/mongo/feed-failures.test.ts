@@ -30,6 +30,7 @@ import {
   isAvailable,
   startFailingMongo,
 } from "../../support/mongo/failing-mongo.js";
+import { type OperableStore, withOperations } from "../../support/store/operations.js";
 import { until } from "../../support/until.js";
 
 const follow = useFollowers();
@@ -274,7 +275,7 @@ describe("following events on a failing MongoDB", () => {
 const maxWrites = 60;
 const tenantId = randomUUID();
 
-let instances: readonly Store[];
+let instances: readonly OperableStore[];
 /** A store that the injected failures do not affect. */
 let writer: Store;
 const applicationIds: readonly string[] = times(maxWrites, () => randomUUID());
@@ -283,8 +284,9 @@ beforeAll(async () => {
   const { uri } = failing.mongod;
   const other = new URL(uri);
   other.searchParams.set("appName", "writer");
-  instances = [failing.store, await openMongoStore({ uri, database: "latchkey" })];
-  writer = await openMongoStore({ uri: other.href, database: "latchkey" });
+  const second = withOperations(await openMongoStore({ uri, database: "latchkey" }));
+  instances = [failing.store, second];
+  writer = withOperations(await openMongoStore({ uri: other.href, database: "latchkey" }));
 });
 
 afterAll(async () => {

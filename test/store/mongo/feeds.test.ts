@@ -21,7 +21,6 @@ import { createSessionCleanup } from "../../../src/store/mongo/session-cleanup.j
 import { type Change, changeRetention } from "../../../src/store/port/changes.js";
 import { StoreUnavailable } from "../../../src/store/port/errors.js";
 import type { ApplicationRecord, SessionRecord } from "../../../src/store/port/records.js";
-import type { Store } from "../../../src/store/port/store.js";
 import { aFullEvent, anEvent, day, listEvents } from "../../contract/store/event-fixtures.js";
 import {
   aGrant,
@@ -47,6 +46,7 @@ import { repetitions } from "../../support/jest/suite.js";
 import { useMongo, waitForChangeStreams } from "../../support/mongo/mongo.js";
 import { explainPlans, profile } from "../../support/mongo/query-plans.js";
 import { audit } from "../../support/store/audit.js";
+import type { OperableStore } from "../../support/store/operations.js";
 import { until } from "../../support/until.js";
 
 const { createDatabase, open, shared } = useMongo();
@@ -58,7 +58,7 @@ const minute = 60_000;
 
 /** Far in the future, so that MongoDB sweeps nothing. The tests share it. */
 const clock = createTestClock(Date.UTC(2100, 0));
-let sharedStore: Promise<{ db: Db; store: Store }> | undefined;
+let sharedStore: Promise<{ db: Db; store: OperableStore }> | undefined;
 
 /** Opens a database and a store with that clock. */
 async function openWithClock() {
@@ -474,7 +474,11 @@ describe("the scan for expirations", () => {
 });
 
 /** Creates sessions with limited concurrency, for slow machines. */
-async function createSessions({ sessions }: Store, application: ApplicationRecord, count: number) {
+async function createSessions(
+  { sessions }: OperableStore,
+  application: ApplicationRecord,
+  count: number,
+) {
   const created: SessionRecord[] = [];
   const wanted = times(count, () => aSession(application));
   await forEachConcurrently(
@@ -485,7 +489,7 @@ async function createSessions({ sessions }: Store, application: ApplicationRecor
   return created;
 }
 
-const revoke = (store: Store, { id, tenantId }: ApplicationRecord) =>
+const revoke = (store: OperableStore, { id, tenantId }: ApplicationRecord) =>
   store.applications.update(
     tenantId,
     id,
@@ -496,7 +500,7 @@ const revoke = (store: Store, { id, tenantId }: ApplicationRecord) =>
     audit.updated,
   );
 
-const remove = (store: Store, { id, tenantId }: ApplicationRecord) =>
+const remove = (store: OperableStore, { id, tenantId }: ApplicationRecord) =>
   store.applications.delete(tenantId, id, audit.deleted);
 
 const countSessions = (db: Db, { id }: ApplicationRecord) =>

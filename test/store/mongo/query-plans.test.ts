@@ -4,14 +4,8 @@ import { type Db, MongoClient, UUID } from "mongodb";
 import { managerPermissions } from "../../../src/contract/grants.js";
 import { maxTimeOf } from "../../../src/store/mongo/driver-call.js";
 import { type ListQuery, listPositionOf } from "../../../src/store/port/applications.js";
-import type {
-  ApplicationRecord,
-  NewApplication,
-  NewKey,
-  NewSession,
-} from "../../../src/store/port/records.js";
+import type { ApplicationRecord, NewApplication, NewKey } from "../../../src/store/port/records.js";
 import type { SessionQuery } from "../../../src/store/port/sessions.js";
-import type { Store } from "../../../src/store/port/store.js";
 import {
   aGrant,
   aKey,
@@ -32,6 +26,7 @@ import { useMongo } from "../../support/mongo/mongo.js";
 import { explainPlans, type Plan, profile } from "../../support/mongo/query-plans.js";
 import { uri, withOptions } from "../../support/mongo/uri.js";
 import { audit } from "../../support/store/audit.js";
+import type { OperableStore, SessionToOpen } from "../../support/store/operations.js";
 
 const { createDatabase, open, shared } = useMongo();
 const follow = useFollowers();
@@ -59,9 +54,9 @@ describe("a MongoDB store with many records", () => {
   const ids = times(60, () => anApplication().id).sort();
   const expired = 6;
   let db: Db;
-  let store: Store;
+  let store: OperableStore;
   let owner: ApplicationRecord;
-  let sessions: NewSession[];
+  let sessions: SessionToOpen[];
 
   beforeAll(async () => {
     db = createDatabase();
@@ -146,11 +141,11 @@ describe("a MongoDB store with many records", () => {
     store.sessions.list({ tenantId: owner.tenantId, size: 5, ...query });
 
   const findOne: IndexUse = ["find applications", byId, 1, 1];
-  const readOne: IndexUse = ["aggregate applications", byId, 1, 1];
   const sweep: IndexUse[] = [
     ["find sessions", byApplication, 3, 3],
     ["delete sessions", byId, 4, 3],
   ];
+  const updateOne: IndexUse = ["update applications", byId, 1, 1];
   const addEvent: IndexUse = ["update events", byId, 1, 1];
   const findOneSession: IndexUse = ["find sessions", byId, 1, 1];
   const countAll: IndexUse = ["aggregate applications", byTenant, 61, 0];
@@ -216,7 +211,7 @@ describe("a MongoDB store with many records", () => {
     ],
     "create an application": [
       () => store.applications.create(anApplication(), audit.created),
-      [["findAndModify applications", byId, 1, 1], addEvent],
+      [findOne, addEvent],
     ],
     "create an application with an external id": [
       () =>
@@ -227,7 +222,7 @@ describe("a MongoDB store with many records", () => {
       [
         ["update external_id_locks", byId, 1, 1],
         ["find applications", byExternalId, 2, 1],
-        ["findAndModify applications", byId, 1, 1],
+        findOne,
         addEvent,
       ],
     ],
@@ -258,14 +253,14 @@ describe("a MongoDB store with many records", () => {
           () => ({ modifiedBy: idAt(20) }),
           audit.updated,
         ),
-      [readOne, ["findAndModify applications", byId, 1, 1], addEvent],
+      [findOne, updateOne, addEvent, findOne],
     ],
     "delete an application and its sessions": [
       async ({ application, by }: Awaited<ReturnType<typeof createForCleanup>>) => {
         await by.applications.delete(application.tenantId, application.id, audit.deleted);
         await by.close();
       },
-      [readOne, ["delete applications", byId, 1, 1], addEvent, ...sweep],
+      [findOne, ["delete applications", byId, 1, 1], addEvent, ...sweep],
       createForCleanup,
     ],
     "disable one of two managers among many non-managers": [
@@ -276,13 +271,7 @@ describe("a MongoDB store with many records", () => {
           () => ({ disabled: true, modifiedBy: id }),
           audit.updated,
         ),
-      [
-        readOne,
-        addEvent,
-        ["find applications", byManaging, 2, 2],
-        ["update applications", byId, 1, 1],
-        ["findAndModify applications", byId, 1, 1],
-      ],
+      [findOne, addEvent, ["find applications", byManaging, 2, 2], updateOne, updateOne, findOne],
       createManagers,
     ],
     "revoke the sessions of an application": [
@@ -292,25 +281,18 @@ describe("a MongoDB store with many records", () => {
         await by.applications.update(tenantId, id, change, audit.updated);
         await by.close();
       },
-      [readOne, ["findAndModify applications", byId, 1, 1], addEvent, ...sweep],
+      [findOne, updateOne, addEvent, findOne, ...sweep],
       createForCleanup,
     ],
     "record a use": [
       () => store.applications.recordUses([{ applicationId: idAt(22), keyId: idAt(22), at: 1 }]),
-      [["update applications", byId, 1, 1]],
+      [updateOne],
     ],
-    "create a session": [
-      () => store.sessions.create(aSession(owner)),
-      [findOne, ["findAndModify sessions", byId, 1, 1]],
-    ],
+    "create a session": [() => store.sessions.create(aSession(owner)), [findOne]],
     "create a session within a quota": [
       (application: ApplicationRecord) =>
         store.sessions.create(aSession(application, { quota: { total: 9 } })),
-      [
-        findOne,
-        ["aggregate sessions", byUnauthorized, 3, 0],
-        ["findAndModify sessions", byId, 1, 1],
-      ],
+      [findOne, ["aggregate sessions", byUnauthorized, 3, 0]],
       createWithSessions,
     ],
     "refuse a session beyond a quota": [
@@ -320,6 +302,7 @@ describe("a MongoDB store with many records", () => {
         findOne,
         ["aggregate sessions", byUnauthorized, 2, 0],
         ["find sessions", byUnauthorized, 1, 0],
+        findOne,
       ],
       createWithSessions,
     ],
@@ -346,13 +329,13 @@ describe("a MongoDB store with many records", () => {
       [["find sessions", byTenant, 7, 6], findOne],
     ],
     "delete a session": [
-      ({ id }: NewSession) => store.sessions.delete(owner.tenantId, id, audit.sessionDeleted),
-      [["findAndModify sessions", byId, 1, 1], findOne, addEvent],
+      ({ id }: SessionToOpen) => store.sessions.delete(owner.tenantId, id, audit.sessionDeleted),
+      [findOneSession, findOne, ["delete sessions", byId, 1, 1], addEvent],
       createSession,
     ],
     "authorize a session": [
-      (session: NewSession) => store.sessions.authorize(aGrant(session), audit.authorized),
-      [findOne, ["findAndModify sessions", byId, 1, 1], findOne, addEvent],
+      (session: SessionToOpen) => store.sessions.authorize(aGrant(session), audit.authorized),
+      [findOneSession, findOne, ["update sessions", byId, 1, 1], addEvent],
       createSession,
     ],
     "authorize a session with a wrong nonce": [
@@ -361,7 +344,7 @@ describe("a MongoDB store with many records", () => {
           aGrant({ ...sessionAt(2), nonceHash: Buffer.alloc(32) }),
           audit.authorized,
         ),
-      [findOne, ["findAndModify sessions", byId, 1, 1], findOneSession],
+      [findOneSession, findOne],
     ],
   };
 
@@ -573,7 +556,7 @@ describe("commands to MongoDB", () => {
       const isTransaction = command.autocommit === false;
       kinds.add(isTransaction ? `${kind} in a transaction` : kind);
       expect(command.maxTimeMS).toBe(50_000);
-      if (kind === "findAndModify" && !isTransaction) {
+      if (kind === "insert" && !isTransaction) {
         expect(command.writeConcern).toEqual({ w: "majority", j: true, wtimeout: 50_000 });
         expect(command.txnNumber).toBeDefined();
       } else if (!isTransaction || command.startTransaction) {
@@ -581,13 +564,6 @@ describe("commands to MongoDB", () => {
         expect(command.$readPreference?.mode ?? "primary").toBe("primary");
       }
     }
-    expect([...kinds].sort()).toEqual([
-      "aggregate",
-      "aggregate in a transaction",
-      "find",
-      "find in a transaction",
-      "findAndModify",
-      "findAndModify in a transaction",
-    ]);
+    expect([...kinds].sort()).toEqual(["aggregate", "find", "insert", "insert in a transaction"]);
   });
 });

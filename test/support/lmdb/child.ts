@@ -8,10 +8,9 @@
 import { writeSync } from "node:fs";
 import { open } from "lmdb";
 import { openLmdbStore } from "../../../src/store/lmdb/store.js";
-import type { ChangeContext } from "../../../src/store/port/change-context.js";
 import { changeRetention } from "../../../src/store/port/changes.js";
 import { StoreUnavailable } from "../../../src/store/port/errors.js";
-import type { ApplicationRecord, NewSession } from "../../../src/store/port/records.js";
+import type { ApplicationRecord } from "../../../src/store/port/records.js";
 import { anEvent, aState } from "../../contract/store/event-fixtures.js";
 import {
   aGrant,
@@ -24,6 +23,7 @@ import {
   times,
 } from "../../contract/store/fixtures.js";
 import { audit } from "../store/audit.js";
+import { type ChangeContext, type SessionToOpen, withOperations } from "../store/operations.js";
 import { openChangeLog } from "./change-log.js";
 
 const [, , task = "", path = "", argument = ""] = process.argv;
@@ -35,14 +35,14 @@ function report(line: object): void {
 const tasks: Record<string, () => Promise<void>> = {
   /** Creates an application with the given id. */
   async create() {
-    const store = await openLmdbStore({ path });
+    const store = withOperations(await openLmdbStore({ path }));
     await store.applications.create(anApplication({ id: argument }), audit.created);
     await store.close();
   },
 
   /** Replaces the key of the given application. */
   async replaceKeys() {
-    const store = await openLmdbStore({ path });
+    const store = withOperations(await openLmdbStore({ path }));
     const application = must(await store.applications.find(argument));
     await replaceKeys(store, application, aKey({ hash: Buffer.alloc(32, "replaced") }));
     await store.close();
@@ -50,9 +50,9 @@ const tasks: Record<string, () => Promise<void>> = {
 
   /** On input, authorizes the given session many times concurrently. */
   async authorize() {
-    const store = await openLmdbStore({ path });
+    const store = withOperations(await openLmdbStore({ path }));
     const given = JSON.parse(argument);
-    const session: NewSession = { ...given, nonceHash: Buffer.from(given.nonceHash, "hex") };
+    const session: SessionToOpen = { ...given, nonceHash: Buffer.from(given.nonceHash, "hex") };
     report({ ready: true });
     await new Promise((resolve) => process.stdin.once("data", resolve));
     const outcomes = times(25, () => store.sessions.authorize(aGrant(session), audit.authorized));
@@ -63,7 +63,7 @@ const tasks: Record<string, () => Promise<void>> = {
 
   /** On input, opens many sessions of the given application concurrently, with the given quota. */
   async openSessions() {
-    const store = await openLmdbStore({ path });
+    const store = withOperations(await openLmdbStore({ path }));
     const { id, quota } = JSON.parse(argument);
     const application = must(await store.applications.find(id));
     report({ ready: true });
@@ -81,7 +81,7 @@ const tasks: Record<string, () => Promise<void>> = {
 
   /** Performs every kind of write concurrently until it is killed. */
   async churn() {
-    const store = await openLmdbStore({ path, sweepInterval: 20 });
+    const store = withOperations(await openLmdbStore({ path, sweepInterval: 20 }));
     const work = async (): Promise<never> => {
       for (let round = 0; ; round++) {
         const application = await store.applications.create(anApplication(), audit.created);
@@ -104,7 +104,7 @@ const tasks: Record<string, () => Promise<void>> = {
 
   /** Makes audited changes in the given tenant concurrently until it is killed. */
   async writeAuditedChanges() {
-    const store = await openLmdbStore({ path });
+    const store = withOperations(await openLmdbStore({ path }));
     const auditAs = (kind: string): ChangeContext<ApplicationRecord> => ({
       eventFor: ({ id, tenantId, name }) =>
         anEvent({ tenantId, kind, target: { applicationId: id }, after: aState({ name }) }),
@@ -129,14 +129,14 @@ const tasks: Record<string, () => Promise<void>> = {
 
   /** Adds an event to the given tenant. */
   async addEvent() {
-    const store = await openLmdbStore({ path });
+    const store = withOperations(await openLmdbStore({ path }));
     await store.events.add([anEvent({ tenantId: argument })]);
     await store.close();
   },
 
   /** On input, updates the given application many times, and every other time its key too. */
   async alternate() {
-    const store = await openLmdbStore({ path });
+    const store = withOperations(await openLmdbStore({ path }));
     const { id, tenantId } = must(await store.applications.find(argument));
     report({ ready: true });
     await new Promise((resolve) => process.stdin.once("data", resolve));
@@ -166,7 +166,7 @@ const tasks: Record<string, () => Promise<void>> = {
     let now = Date.now();
     const eventRetention = changeRetention;
     const options = { path, clock: () => now, sweepInterval: 5, eventRetention };
-    const store = await openLmdbStore(options);
+    const store = withOperations(await openLmdbStore(options));
     const log = openChangeLog(path);
     const { id, tenantId } = must(await store.applications.find(argument));
     for (let count = 0; count < 4; count++) {
@@ -182,14 +182,14 @@ const tasks: Record<string, () => Promise<void>> = {
 
   /** Reports the id of the store. */
   async identify() {
-    const store = await openLmdbStore({ path });
+    const store = withOperations(await openLmdbStore({ path }));
     report({ id: store.id });
     await store.close();
   },
 
   /** Follows a tenant for a while and exits without closing the store. */
   async follow() {
-    const store = await openLmdbStore({ path });
+    const store = withOperations(await openLmdbStore({ path }));
     const { signal } = new AbortController();
     const feed = store.changes.follow({ tenantId: argument, heartbeat: 1, signal });
     const batches = feed[Symbol.asyncIterator]();
@@ -199,7 +199,7 @@ const tasks: Record<string, () => Promise<void>> = {
 
   /** Writes sequentially, then concurrently, and reports each call and acknowledgement. */
   async markWrites() {
-    const store = await openLmdbStore({ path });
+    const store = withOperations(await openLmdbStore({ path }));
     for (let number = 0; number < 5; number++) {
       report({ called: number });
       await store.applications.create(anApplication(), audit.created);
@@ -213,7 +213,7 @@ const tasks: Record<string, () => Promise<void>> = {
 
   /** Writes sequentially and concurrently until the disk is full. */
   async fill() {
-    const store = await openLmdbStore({ path });
+    const store = withOperations(await openLmdbStore({ path }));
     const rules = times(100, () => rule);
     const created: string[] = [];
     const failures: string[] = [];
@@ -245,7 +245,7 @@ const tasks: Record<string, () => Promise<void>> = {
 
   /** Creates an application and exits without closing the store. */
   async leave() {
-    const store = await openLmdbStore({ path });
+    const store = withOperations(await openLmdbStore({ path }));
     await store.applications.create(anApplication({ id: argument }), audit.created);
   },
 };

@@ -4,14 +4,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach } from "@jest/globals";
 import { type LmdbStoreOptions, openLmdbStore } from "../../../src/store/lmdb/store.js";
-import type { Store } from "../../../src/store/port/store.js";
 import { bundleScript } from "../service/child-process.js";
+import { type OperableStore, withOperations } from "../store/operations.js";
 import { hangTimeout } from "../until.js";
 
 /** Gives each test a temporary folder. Afterwards closes its stores and removes the folder. */
 export function useLmdbFolder() {
   let path = "";
-  let opened: Store[] = [];
+  let opened: OperableStore[] = [];
 
   beforeEach(async () => {
     path = await mkdtemp(join(tmpdir(), "latchkey-"));
@@ -27,9 +27,9 @@ export function useLmdbFolder() {
     path: () => path,
 
     /** Opens a store that by default does not sweep and has a long write timeout. */
-    async open(options: Partial<LmdbStoreOptions> = {}): Promise<Store> {
+    async open(options: Partial<LmdbStoreOptions> = {}): Promise<OperableStore> {
       const defaults = { sweepInterval: 2 ** 30, writeTimeout: 60_000 };
-      const store = await openLmdbStore({ path, ...defaults, ...options });
+      const store = withOperations(await openLmdbStore({ path, ...defaults, ...options }));
       opened.push(store);
       return store;
     },

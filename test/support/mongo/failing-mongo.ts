@@ -1,9 +1,9 @@
 import { type Document, MongoClient } from "mongodb";
 import { openMongoStore } from "../../../src/store/mongo/store.js";
 import type { ApplicationRecord } from "../../../src/store/port/records.js";
-import type { Store } from "../../../src/store/port/store.js";
 import { anApplication } from "../../contract/store/fixtures.js";
 import { audit } from "../store/audit.js";
+import { type OperableStore, withOperations } from "../store/operations.js";
 import { type Mongod, startMongod } from "./mongod.js";
 import { withOptions } from "./uri.js";
 
@@ -12,14 +12,14 @@ export interface FailingMongo {
   readonly mongod: Mongod;
   /** Not affected by `fail`. */
   readonly admin: MongoClient;
-  readonly store: Store;
+  readonly store: OperableStore;
   readonly application: ApplicationRecord;
   /** Makes commands of the store fail. The server identifies them by the app name. */
   fail(mode: unknown, data?: Document): Promise<Document>;
   /** Delays the next command of this name by a second. Returns a function that resolves when it arrives. */
   delayNext(command: string): Promise<() => Promise<unknown>>;
   /** Opens another store with these options in its URI. It is closed by `stop`. */
-  open(options: Readonly<Record<string, string>>): Promise<Store>;
+  open(options: Readonly<Record<string, string>>): Promise<OperableStore>;
   stop(): Promise<void>;
 }
 
@@ -28,14 +28,14 @@ export async function startFailingMongo(): Promise<FailingMongo> {
   const admin = await new MongoClient(mongod.uri).connect();
   // Detects a recovered server sooner.
   const uri = withOptions(mongod.uri, { heartbeatFrequencyMS: "500" });
-  const store = await openMongoStore({ uri, database: "latchkey" });
+  const store = withOperations(await openMongoStore({ uri, database: "latchkey" }));
   const fail: FailingMongo["fail"] = (mode, data = {}) =>
     admin.db("admin").command({
       configureFailPoint: "failCommand",
       mode,
       data: { appName: "latchkey", ...data },
     });
-  const others: Store[] = [];
+  const others: OperableStore[] = [];
   return {
     mongod,
     admin,
@@ -56,7 +56,7 @@ export async function startFailingMongo(): Promise<FailingMongo> {
 
     async open(options) {
       const uri = withOptions(mongod.uri, options);
-      const opened = await openMongoStore({ uri, database: "latchkey" });
+      const opened = withOperations(await openMongoStore({ uri, database: "latchkey" }));
       others.push(opened);
       return opened;
     },
@@ -70,7 +70,7 @@ export async function startFailingMongo(): Promise<FailingMongo> {
 }
 
 /** Whether a store can read and write. */
-export function isAvailable(store: Store): Promise<boolean> {
+export function isAvailable(store: Pick<OperableStore, "ping">): Promise<boolean> {
   return store.ping().then(
     () => true,
     () => false,

@@ -3,7 +3,8 @@ import { afterAll, beforeAll } from "@jest/globals";
 import type { Db } from "mongodb";
 import { MongoClient } from "mongodb";
 import { openMongoStore } from "../../../src/store/mongo/store.js";
-import type { Clock, Store } from "../../../src/store/port/store.js";
+import type { Clock } from "../../../src/store/port/store.js";
+import { type OperableStore, withOperations } from "../store/operations.js";
 import { until } from "../until.js";
 import { longTimeoutUri, uri } from "./uri.js";
 
@@ -25,15 +26,18 @@ export interface TestMongo {
   /** Creates a database that is dropped after the tests of the file. */
   createDatabase(): Db;
   /** Opens a store that is closed after the tests of the file. */
-  open(db: Db, options?: { uri?: string; clock?: Clock; eventRetention?: number }): Promise<Store>;
+  open(
+    db: Db,
+    options?: { uri?: string; clock?: Clock; eventRetention?: number },
+  ): Promise<OperableStore>;
   /** A database and a store shared by the tests of the file. Each test uses its own tenants. */
-  shared(): Promise<{ readonly db: Db; readonly store: Store }>;
+  shared(): Promise<{ readonly db: Db; readonly store: OperableStore }>;
 }
 
 /** Gives the tests of a file direct access to MongoDB. */
 export function useMongo(): TestMongo {
   const databases: Db[] = [];
-  const stores: Store[] = [];
+  const stores: OperableStore[] = [];
   let client: MongoClient;
   let sharing: ReturnType<TestMongo["shared"]> | undefined;
 
@@ -58,7 +62,9 @@ export function useMongo(): TestMongo {
 
     async open(db, options) {
       const database = db.databaseName;
-      const store = await openMongoStore({ uri: longTimeoutUri, database, ...options });
+      const store = withOperations(
+        await openMongoStore({ uri: longTimeoutUri, database, ...options }),
+      );
       stores.push(store);
       return store;
     },

@@ -53,6 +53,10 @@ export async function explainPlans(
 ): Promise<Plan[]> {
   const plans: Plan[] = [];
   for (const entry of await profile(db, work, atLeast)) {
+    if (entry.op === "insert") {
+      // It reads nothing, and the server does not explain it.
+      continue;
+    }
     const command = toCommand(entry);
     const explained = await db.command({ explain: command, verbosity: "executionStats" });
     const parts = listPlans(explained);

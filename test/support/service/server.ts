@@ -14,6 +14,7 @@ import { createLogger } from "../../../src/telemetry/log.js";
 import type { Tracing } from "../../../src/telemetry/tracing.js";
 import { createTestClock, type TestClock } from "../clock.js";
 import { longTimeoutUri, uri } from "../mongo/uri.js";
+import { type OperableStore, withOperations } from "../store/operations.js";
 
 export type Engine = "lmdb" | "mongo";
 export const engines: readonly Engine[] = ["lmdb", "mongo"];
@@ -21,7 +22,7 @@ export const engines: readonly Engine[] = ["lmdb", "mongo"];
 export interface TestServer {
   readonly url: string;
   readonly port: number;
-  readonly store: Store;
+  readonly store: OperableStore;
   readonly clock: TestClock;
   /** Every line that the server logged, parsed. */
   readonly logs: Record<string, unknown>[];
@@ -94,7 +95,7 @@ export async function startServer(
   return {
     url: `${settings.tls ? "https" : "http"}://127.0.0.1:${port}`,
     port,
-    store,
+    store: withOperations(store),
     clock,
     logs,
     createTenant: () => bootstrap({ store, keyring: createKeyring(settings.peppers) }),

@@ -8,18 +8,20 @@ interface StoreOverrides {
   readonly applications?: Partial<ApplicationStore>;
   readonly sessions?: Partial<SessionStore>;
   readonly events?: Partial<EventStore>;
+  readonly change?: Store["change"];
   readonly ping?: Store["ping"];
 }
 
 /** Wraps a store and replaces some of its methods. */
 export function overrideStore(
   store: Store,
-  { applications, sessions, events, ping }: StoreOverrides,
+  { applications, sessions, events, change, ping }: StoreOverrides,
 ): Store {
   return {
     id: store.id,
     applications: { ...store.applications, ...applications },
     sessions: { ...store.sessions, ...sessions },
+    change: change ?? store.change,
     changes: store.changes,
     events: { ...store.events, ...events },
     responses: store.responses,

@@ -1,4 +1,4 @@
-import type { ChangeContext } from "../../../src/store/port/change-context.js";
+import type { ChangeContext } from "./operations.js";
 
 /** A changed application or session. */
 interface Changed {

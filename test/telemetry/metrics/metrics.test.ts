@@ -9,6 +9,7 @@ import { AccessService } from "../../../gen/latchkey/v1/access_service_pb.js";
 import type { BootstrapResult } from "../../../src/bootstrap.js";
 import { version } from "../../../src/config/settings.js";
 import { StoreUnavailable } from "../../../src/store/port/errors.js";
+import type { Store } from "../../../src/store/port/store.js";
 import { watchEventLoopLag } from "../../../src/telemetry/metrics/process.js";
 import { seedTenant } from "../../contract/api/fixtures.js";
 import type { Api } from "../../support/api/api.js";
@@ -251,10 +252,9 @@ describe("/metrics", () => {
       await post("/applications", JSON.stringify(twin));
     };
     const name = "latchkey_store_calls_total";
-    const ofUpdate = { operation: "applications.update", outcome: "refused" };
-    expect(await measureIncrease(disable, name, ofUpdate)).toBe(1);
-    const ofCreate = { operation: "applications.create", outcome: "refused" };
-    expect(await measureIncrease(createTwins, name, ofCreate)).toBe(1);
+    const refused = { operation: "change", outcome: "refused" };
+    expect(await measureIncrease(disable, name, refused)).toBe(1);
+    expect(await measureIncrease(createTwins, name, refused)).toBe(1);
   });
 
   it.each<[cache: string, engine: Engine, path: string, body: (key: string) => object]>([
@@ -352,13 +352,12 @@ describe("/metrics", () => {
 describe("a change whose caller has disconnected", () => {
   it("is counted as refused, and the call is logged as canceled", async () => {
     const caller = new AbortController();
-    const { applications } = server.store;
-    const create: typeof applications.create = async (application, context) => {
+    const change: Store["change"] = async (each) => {
       caller.abort();
-      await until(async () => context.isCanceled?.() === true);
-      return applications.create(application, context);
+      await until(async () => each.cancellation?.reason !== undefined);
+      return server.store.change(each);
     };
-    const store = overrideStore(server.store, { applications: { create } });
+    const store = overrideStore(server.store, { change });
     const slowServer = await startServer("lmdb", { store });
     const call = fetch(`${slowServer.url}/applications`, {
       method: "POST",
@@ -367,7 +366,7 @@ describe("a change whose caller has disconnected", () => {
       signal: caller.signal,
     });
     await expect(call).rejects.toThrow();
-    const operation = "applications.create";
+    const operation = "change";
     const count = async (outcome: string) =>
       (await scrape(slowServer)).sum("latchkey_store_calls_total", { operation, outcome });
     await until(async () => (await count("refused")) + (await count("unavailable")) === 1);
