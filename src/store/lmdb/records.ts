@@ -7,6 +7,7 @@ import type {
   SessionRecord,
 } from "../port/records.js";
 import { createPageBudget } from "../port/store.js";
+import { createRecordCache } from "./record-cache.js";
 import type { Layout } from "./rows.js";
 
 /** The records of one table. The version of a record grows with each change. */
@@ -33,6 +34,8 @@ export function createRecords<
   Fields extends { readonly id: string },
   R extends Fields & { readonly version: number },
 >(table: Database<Buffer, string>, { encode, open }: Layout<Fields, R>): Records<Fields, R> {
+  const cache = createRecordCache<R>();
+
   function read(id: string): Buffer | undefined {
     const bytes = table.getBinaryFast(id);
     return bytes && copyOf(bytes);
@@ -40,8 +43,18 @@ export function createRecords<
 
   return {
     find(id) {
-      const row = read(id);
-      return row && open(id, row);
+      const bytes = table.getBinaryFast(id);
+      if (!bytes) {
+        return undefined;
+      }
+      const cached = cache.find(id, bytes);
+      if (cached) {
+        return cached;
+      }
+      const row = copyOf(bytes);
+      const record = open(id, row);
+      cache.offer(id, row, record);
+      return record;
     },
 
     put(record) {
