@@ -52,12 +52,13 @@ interface ClientOptions {
 
 /** The endpoints that respond. */
 export interface Endpoints {
-  readonly all: readonly Endpoint[];
   /** Returns a random one that responds, of a protocol if it is given, as soon as there is one. */
   pick(protocol?: string): Promise<Endpoint>;
   /** Excludes an endpoint until it responds again. */
   exclude(endpoint: Endpoint): void;
-  /** Stops waiting for excluded endpoints. */
+  /** Waits before another attempt. Throws after `close`. */
+  retryDelay(): Promise<void>;
+  /** Stops waiting for endpoints that do not respond. */
   close(): void;
 }
 
@@ -70,6 +71,13 @@ export function createEndpoints(
   const excluded = new Set<Endpoint>();
   let isClosed = false;
 
+  async function retryDelay(): Promise<void> {
+    await delay(retryInterval);
+    if (isClosed) {
+      throw new Error("The load was stopped.");
+    }
+  }
+
   async function readmit(endpoint: Endpoint): Promise<void> {
     let result = "";
     while (result !== "done" && !isClosed) {
@@ -80,7 +88,8 @@ export function createEndpoints(
   }
 
   return {
-    all,
+    retryDelay,
+
     async pick(protocol) {
       for (;;) {
         const responding = all.filter(
@@ -91,9 +100,10 @@ export function createEndpoints(
         if (picked) {
           return picked;
         }
-        await delay(retryInterval);
+        await retryDelay();
       }
     },
+
     exclude(endpoint) {
       if (!excluded.has(endpoint)) {
         excluded.add(endpoint);
@@ -143,7 +153,7 @@ export function createClient(name: string, { recorder, endpoints }: ClientOption
           mayHaveTakenEffect = true;
         }
         if ((isIdempotent || isRepeated) && isInconclusive(outcome.result)) {
-          await delay(retryInterval);
+          await endpoints.retryDelay();
           continue;
         }
         // A refusal of a later attempt does not show what an earlier one did.

@@ -106,7 +106,7 @@ const hash = (text: string) => createHash("sha1").update(text).digest("base64");
 export class SearchTooLarge extends Error {}
 
 /** The maximum number of visited states, to decide and to leave out reads. */
-const maxVisits = 100_000;
+const maxVisits = 300_000;
 const maxShrinkVisits = 5_000;
 
 /**

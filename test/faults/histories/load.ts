@@ -17,6 +17,8 @@ interface HistoryLoad {
   readonly records: readonly CheckedRecord[];
   /** Waits for the pending calls, then reads every record from every endpoint. */
   stop(): Promise<void>;
+  /** Ends all calls, also those that wait for endpoints that do not respond. */
+  close(): void;
 }
 
 const clientCount = 6;
@@ -197,6 +199,7 @@ export function startHistoryLoad({ recorder, endpoints, root, random }: LoadOpti
   }
 
   const working = Promise.all(clients.map(work));
+  working.catch(() => {});
   return {
     records,
     async stop() {
@@ -208,6 +211,10 @@ export function startHistoryLoad({ recorder, endpoints, root, random }: LoadOpti
       await forEachConcurrently(clientCount, reads, ({ subject, endpoint }, worker) =>
         subject.readAll(clients[worker] as Client, { endpoint, isRepeated: true }),
       );
+    },
+
+    close() {
+      isStopped = true;
       pool.close();
     },
   };

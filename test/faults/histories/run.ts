@@ -37,17 +37,21 @@ export async function runHistories(options: RunOptions): Promise<readonly string
     const enough = recorder.outcomes.length + calls;
     return until(async () => recorder.outcomes.length >= enough);
   };
-  await untilMoreCalls();
-  for (const { name, inject } of disturbances) {
-    incidents.push({ at: performance.now(), text: name });
-    await inject();
-    await untilMoreCalls();
-  }
   const isDone = (operation: string) =>
     recorder.outcomes.some(
       (outcome) => outcome.operation === operation && outcome.result === "done",
     );
-  await until(async () => operations.every(isDone));
-  await load.stop();
+  try {
+    await untilMoreCalls();
+    for (const { name, inject } of disturbances) {
+      incidents.push({ at: performance.now(), text: name });
+      await inject();
+      await untilMoreCalls();
+    }
+    await until(async () => operations.every(isDone));
+    await load.stop();
+  } finally {
+    load.close();
+  }
   return checkRecords(load.records, incidents);
 }
