@@ -42,22 +42,14 @@ export interface GrantGuard {
    */
   assertMayCreate(caller: Caller, application: ProposedApplication): void;
 
-  /** Creates the check of one call that changes an application. */
-  createChangeCheck(caller: Caller): ChangeCheck;
+  /** Like {@link assertMayCreate} for a change, except for what the application has already. */
+  assertMayChange(caller: Caller, current: ApplicationRecord, change: GrantChange): void;
+
+  /** Whether changes by the caller compare grants, which takes a while if there are many. */
+  comparesGrants(caller: Caller): boolean;
 
   /** For sessions. The caller must hold every permission. */
   assertMayDelegate(caller: Caller, grants: Grants): void;
-}
-
-/** Checks a change like a new application, except for what the application has already. */
-export interface ChangeCheck {
-  /**
-   * Whether it compares grants, which takes a while if there are many. A second
-   * check against the same version of the application does not compare again.
-   */
-  readonly comparesGrants: boolean;
-
-  assertAllowed(current: ApplicationRecord, change: GrantChange): void;
 }
 
 /** A change of an application. Other fields do not matter. */
@@ -70,7 +62,8 @@ export function createGrantGuard(policy: GrantPolicy): GrantGuard {
   if (policy === "open") {
     return {
       assertMayCreate: () => {},
-      createChangeCheck: () => ({ comparesGrants: false, assertAllowed: () => {} }),
+      assertMayChange: () => {},
+      comparesGrants: () => false,
       assertMayDelegate: () => {},
     };
   }
@@ -78,34 +71,28 @@ export function createGrantGuard(policy: GrantPolicy): GrantGuard {
     assertMayCreate(caller, application) {
       assertMayGive(caller, application, undefined, compareFor(caller, application, undefined));
     },
-    createChangeCheck,
+    assertMayChange,
+    comparesGrants: (caller) => !mayGrantAny(caller),
     assertMayDelegate: (caller, grants) => assertHeld(caller, heldPermissions(grants)),
   };
 }
 
-function createChangeCheck(caller: Caller): ChangeCheck {
-  let compared: { readonly version: number; readonly comparison: GrantComparison } | undefined;
-  return {
-    comparesGrants: !mayGrantAny(caller),
-
-    assertAllowed(current, { givesKey = false, ...change }) {
-      if (givesKey && current.id === caller.application.id && !caller.session) {
-        return;
-      }
-      const proposed = afterChange(current, change);
-      const isGivenAnew = givesKey || isWidened(current, proposed);
-      const { permissions, rules } = current;
-      if (!isGivenAnew && proposed.permissions === permissions && proposed.rules === rules) {
-        return;
-      }
-      const kept = isGivenAnew ? undefined : current;
-      if (compared?.version !== current.version) {
-        const comparison = compareFor(caller, proposed, kept);
-        compared = { version: current.version, comparison };
-      }
-      assertMayGive(caller, proposed, kept, compared.comparison);
-    },
-  };
+function assertMayChange(
+  caller: Caller,
+  current: ApplicationRecord,
+  { givesKey = false, ...change }: GrantChange,
+): void {
+  if (givesKey && current.id === caller.application.id && !caller.session) {
+    return;
+  }
+  const proposed = afterChange(current, change);
+  const isGivenAnew = givesKey || isWidened(current, proposed);
+  const { permissions, rules } = current;
+  if (!isGivenAnew && proposed.permissions === permissions && proposed.rules === rules) {
+    return;
+  }
+  const kept = isGivenAnew ? undefined : current;
+  assertMayGive(caller, proposed, kept, compareFor(caller, proposed, kept));
 }
 
 function afterChange(

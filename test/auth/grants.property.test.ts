@@ -57,7 +57,7 @@ function runChain({ start, steps }: Chain): {
     } else if (kind === "update" && may("application:update")) {
       assertMayAdminister(caller, target);
       throwViolations(findDisallowedGrants(target.type, grants));
-      guard.createChangeCheck(caller).assertAllowed(toRecord(target), grants);
+      guard.assertMayChange(caller, toRecord(target), grants);
       applications[at] = { type: target.type, ...grants };
     } else if (kind === "authorize" && caller.application.type === "private") {
       guard.assertMayDelegate(caller, grants);

@@ -51,14 +51,13 @@ export function createUpdateApplication({
   return (context, { id: givenId, ifMatch }, { change, event, reply, ...update }) => {
     const caller = callerOf(context);
     const id = givenId.toLowerCase();
-    const changeCheck = grantGuard.createChangeCheck(caller);
     // What only revokes gives nothing, so there are no grants to compare.
     const mayGive = update.givesKey === true || !update.revokes;
 
     return commit(context, {
       target: { kind: "application", id },
       revokes: update.revokes,
-      isCostly: mayGive && changeCheck.comparesGrants,
+      isCostly: mayGive && grantGuard.comparesGrants(caller),
       decide({ target: current }, now) {
         if (!current) {
           throw applicationNotFound(id);
@@ -69,7 +68,7 @@ export function createUpdateApplication({
         if (!changed) {
           return { reply: reply(current) };
         }
-        changeCheck.assertAllowed(current, { ...changed, givesKey: update.givesKey });
+        grantGuard.assertMayChange(caller, current, { ...changed, givesKey: update.givesKey });
         const modifiedBy = caller.application.id;
         const after = changedApplication(current, { ...changed, modifiedBy }, now);
         const { keyId, ...details } = event(after, current);
