@@ -13,6 +13,8 @@ export function killWithParent(child: ChildProcess, { group = false } = {}): voi
   const target = group ? `-${child.pid}` : child.pid;
   const watchdog = spawn("sh", ["-c", `read -r _; kill -9 ${target}`], {
     stdio: ["pipe", "ignore", "ignore"],
+    // A signal to the process group of this process must not end it, too.
+    detached: true,
   });
   watchdog.unref();
   (watchdog.stdin as Socket).unref();

@@ -110,7 +110,7 @@ function spawnService(environment: Environment, options?: RunOptions) {
   const isEmbedded = DATA_DIR !== undefined && MONGODB_URI === undefined;
   const isFirstStart = isEmbedded && !existsSync(join(DATA_DIR, "data.mdb"));
   const process = runLatchkey(["serve"], { PORT: "0", ...environment }, options);
-  killWithParent(process.child);
+  killWithParent(process.child, { group: options?.detached ?? false });
   return { process, listening: waitUntilListening(process, isFirstStart) };
 }
 
