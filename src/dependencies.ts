@@ -21,7 +21,7 @@ import { createRunBatch, type RunBatch } from "./services/access/batch.js";
 import { type Checks, createChecks } from "./services/access/check.js";
 import { createGatewayCheck, type GatewayCheck } from "./services/access/gateways/gateway-check.js";
 import { createRoutes, type Routes } from "./services/access/gateways/routes.js";
-import { createSubjects, type Subjects } from "./services/access/subjects.js";
+import { createPrincipals, type Principals } from "./services/access/principals.js";
 import { type Commit, createCommit } from "./services/commit.js";
 import { createDenials, type Denials } from "./services/events/denials.js";
 import type { Clock, Store } from "./store/port/store.js";
@@ -66,7 +66,7 @@ export interface Dependencies {
   readonly untrustedForwarding: UntrustedForwarding;
   /** The routes of gateways. Close them at shutdown. */
   readonly routes: Routes;
-  readonly subjects: Subjects;
+  readonly principals: Principals;
   readonly checks: Checks;
   /** Shared, as it limits the batches of a tenant. */
   readonly runBatch: RunBatch;
@@ -107,8 +107,8 @@ export function createDependencies(
     interval: lastUsedFlushInterval,
   });
   const routes = createRoutes(settings.gatewayRoutes, log);
-  const subjects = createSubjects({ store, keyring, lastUsed, grantPolicy });
-  const checks = createChecks({ store, subjects });
+  const principals = createPrincipals({ store, keyring, lastUsed, grantPolicy });
+  const checks = createChecks({ store, principals });
   return {
     store,
     settings,
@@ -129,7 +129,7 @@ export function createDependencies(
     }),
     denials: createDenials({ store, keyring, addressOf, readKey, log }),
     routes,
-    subjects,
+    principals,
     checks,
     runBatch: createRunBatch({ checks, rateLimits }),
     gatewayCheck: createGatewayCheck({ checks, routes, rateLimits, keyHeader }),

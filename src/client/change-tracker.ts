@@ -9,7 +9,7 @@ import { createReadiness } from "./readiness.js";
 
 export interface ChangeListeners {
   /** Called with the id of the application or session that changed. */
-  readonly onChange: (subject: string) => void;
+  readonly onChange: (principalId: string) => void;
   /** Called if changes may have been missed. */
   readonly onReset: () => void;
 }
@@ -36,12 +36,12 @@ export function createChangeTracker({ onChange, onReset }: ChangeListeners) {
         reset();
       }
       for (const change of changes) {
-        const subject = subjectOf(change);
-        if (subject === undefined) {
+        const principalId = principalIdOf(change);
+        if (principalId === undefined) {
           reset();
         } else {
-          recent.add(subject);
-          onChange(subject);
+          recent.add(principalId);
+          onChange(principalId);
         }
       }
       resumeToken = token;
@@ -58,7 +58,7 @@ export function createChangeTracker({ onChange, onReset }: ChangeListeners) {
 const knownKinds: ReadonlySet<string> = new Set(choicesOf(CredentialChangeSchema.field.kind));
 
 /** The application or session that changed. `undefined` for a change that only a later version knows. */
-function subjectOf({ kind, sessionId, applicationId }: CredentialChange): string | undefined {
+function principalIdOf({ kind, sessionId, applicationId }: CredentialChange): string | undefined {
   return knownKinds.has(kind) ? sessionId || applicationId || undefined : undefined;
 }
 
@@ -67,18 +67,18 @@ const minRemembered = 1_000;
 
 /**
  * Remembers recent changes, to decide whether the result of a pending check may
- * be cached. Older changes count as changes of every subject.
+ * be cached. Older changes count as changes of every principal.
  */
 interface RecentChanges {
   /** The number of changes so far. */
   count(): number;
 
-  /** Whether one of these subjects may have changed after that count. */
-  changedSince(count: number, subjects: readonly (string | undefined)[]): boolean;
+  /** Whether one of these principals may have changed after that count. */
+  changedSince(count: number, principalIds: readonly (string | undefined)[]): boolean;
 
-  add(subject: string): void;
+  add(principalId: string): void;
 
-  /** Records that every subject may have changed. */
+  /** Records that every principal may have changed. */
   addAll(): void;
 }
 
@@ -88,17 +88,19 @@ function createRecentChanges(): RecentChanges {
   return {
     count: () => total,
 
-    changedSince(count, subjects) {
+    changedSince(count, principalIds) {
       const added = total - count;
       return (
         added > recent.length ||
-        recent.slice(recent.length - added).some((subject) => subjects.includes(subject))
+        recent
+          .slice(recent.length - added)
+          .some((principalId) => principalIds.includes(principalId))
       );
     },
 
-    add(subject) {
+    add(principalId) {
       total++;
-      recent.push(subject);
+      recent.push(principalId);
       if (recent.length > 2 * minRemembered) {
         recent = recent.slice(-minRemembered);
       }

@@ -18,8 +18,8 @@ export interface CredentialWatch {
   /** The number of changes so far, for {@link changedSince}. */
   epoch(): number;
 
-  /** Whether one of these subjects may have changed since. */
-  changedSince(epoch: number, subjects: readonly (string | undefined)[]): boolean;
+  /** Whether one of these principals may have changed since. */
+  changedSince(epoch: number, principalIds: readonly (string | undefined)[]): boolean;
 
   /** Opens a new stream. Nothing counts as complete until it is open. */
   reopen(): void;

@@ -7,7 +7,7 @@ interface NewEntry<D> {
    * The ids of the application and session of the key, and of its authorizer. A
    * change of any of them invalidates the decision.
    */
-  readonly subjects: readonly (string | undefined)[];
+  readonly principalIds: readonly (string | undefined)[];
   readonly requestedAt: number;
   /** Milliseconds from the request until the decision expires. */
   readonly lifetime: number;
@@ -15,16 +15,16 @@ interface NewEntry<D> {
 
 interface Entry<D> {
   readonly decision: D;
-  readonly subjects: ReadonlySet<string>;
+  readonly principalIds: ReadonlySet<string>;
   readonly expiresAt: number;
 }
 
-/** A bounded LRU cache of decisions. `lru-cache` cannot invalidate by subject. */
+/** A bounded LRU cache of decisions. `lru-cache` cannot invalidate by principal. */
 export interface DecisionCache<D> {
   get(id: string, now: number): D | undefined;
   set(id: string, entry: NewEntry<D>): void;
   /** Removes all decisions about an application or session. */
-  invalidate(subject: string): void;
+  invalidate(principalId: string): void;
   clear(): void;
 }
 
@@ -37,14 +37,14 @@ interface CacheLimits {
 export function createDecisionCache<D>({ maxEntries, maxAge }: CacheLimits): DecisionCache<D> {
   // A map iterates in insertion order: the first entry is the least recently used.
   const entries = new Map<string, Entry<D>>();
-  const bySubject = new Map<string, Set<string>>();
+  const idsByPrincipal = new Map<string, Set<string>>();
 
   function remove(id: string): void {
-    for (const subject of entries.get(id)?.subjects ?? []) {
-      const ids = bySubject.get(subject);
+    for (const principalId of entries.get(id)?.principalIds ?? []) {
+      const ids = idsByPrincipal.get(principalId);
       ids?.delete(id);
       if (ids?.size === 0) {
-        bySubject.delete(subject);
+        idsByPrincipal.delete(principalId);
       }
     }
     entries.delete(id);
@@ -52,9 +52,9 @@ export function createDecisionCache<D>({ maxEntries, maxAge }: CacheLimits): Dec
 
   function add(id: string, entry: Entry<D>): void {
     entries.set(id, entry);
-    for (const subject of entry.subjects) {
-      const ids = bySubject.get(subject) ?? new Set();
-      bySubject.set(subject, ids.add(id));
+    for (const principalId of entry.principalIds) {
+      const ids = idsByPrincipal.get(principalId) ?? new Set();
+      idsByPrincipal.set(principalId, ids.add(id));
     }
   }
 
@@ -80,28 +80,28 @@ export function createDecisionCache<D>({ maxEntries, maxAge }: CacheLimits): Dec
       return entry.decision;
     },
 
-    set(id, { decision, subjects, requestedAt, lifetime }) {
+    set(id, { decision, principalIds, requestedAt, lifetime }) {
       remove(id);
       if (!(lifetime > 0)) {
         return;
       }
-      const known = subjects.filter((subject) => subject !== undefined);
+      const known = principalIds.filter((principalId) => principalId !== undefined);
       const expiresAt = requestedAt + Math.min(lifetime, maxAge);
-      add(id, { decision, subjects: new Set(known), expiresAt });
+      add(id, { decision, principalIds: new Set(known), expiresAt });
       if (entries.size > maxEntries) {
         evictOldest();
       }
     },
 
-    invalidate(subject) {
-      for (const id of bySubject.get(subject) ?? []) {
+    invalidate(principalId) {
+      for (const id of idsByPrincipal.get(principalId) ?? []) {
         remove(id);
       }
     },
 
     clear() {
       entries.clear();
-      bySubject.clear();
+      idsByPrincipal.clear();
     },
   };
 }

@@ -5,8 +5,8 @@ import {
   contextualId,
   fullContext,
   parseCheckRequest,
+  principalIdOf,
   type RequestContext,
-  subjectOf,
   type Token,
 } from "./check-request.js";
 import type { CredentialWatch } from "./credential-watch.js";
@@ -70,8 +70,8 @@ export function createGuardFromParts(parts: GuardParts): Guard {
     return decision && { ...decision, source: "cache", staleness };
   }
 
-  async function fromService(request: CheckRequest, subject: string): Promise<Decision> {
-    const { requestedAt, decision } = findPending(request) ?? startCheck(request, subject);
+  async function fromService(request: CheckRequest, principalId: string): Promise<Decision> {
+    const { requestedAt, decision } = findPending(request) ?? startCheck(request, principalId);
     return { ...(await decision), staleness: now() - requestedAt };
   }
 
@@ -87,11 +87,11 @@ export function createGuardFromParts(parts: GuardParts): Guard {
     return isFresh ? check : undefined;
   }
 
-  function startCheck(request: CheckRequest, subject: string): PendingCheck {
+  function startCheck(request: CheckRequest, principalId: string): PendingCheck {
     const id = contextualId(request, fullContext);
     const requestedAt = now();
     const epoch = watch.epoch();
-    const decision = callService(request, subject, requestedAt, epoch).finally(() => {
+    const decision = callService(request, principalId, requestedAt, epoch).finally(() => {
       if (pending.get(id) === check) {
         pending.delete(id);
       }
@@ -103,7 +103,7 @@ export function createGuardFromParts(parts: GuardParts): Guard {
 
   async function callService(
     request: CheckRequest,
-    subject: string,
+    principalId: string,
     requestedAt: number,
     epoch: number,
   ): Promise<Decision> {
@@ -112,11 +112,16 @@ export function createGuardFromParts(parts: GuardParts): Guard {
     const message = { principal, permission, ...(token && { token }), ...context };
     const response = await access.checkAccess(message, { timeoutMs: timeout });
     const decision = toDecision(response);
-    const subjects = [subject, decision.applicationId, decision.sessionId, decision.authorizedBy];
+    const principalIds = [
+      principalId,
+      decision.applicationId,
+      decision.sessionId,
+      decision.authorizedBy,
+    ];
     // A change reported meanwhile may have happened before or after the service decided.
-    if (!isClosed && !watch.changedSince(epoch, subjects)) {
+    if (!isClosed && !watch.changedSince(epoch, principalIds)) {
       const lifetime = lifetimeOf(response);
-      storeDecision(cache, request, { decision, subjects, requestedAt, lifetime });
+      storeDecision(cache, request, { decision, principalIds, requestedAt, lifetime });
     }
     return decision;
   }
@@ -135,11 +140,11 @@ export function createGuardFromParts(parts: GuardParts): Guard {
         if (cached) {
           return cached;
         }
-        const subject = subjectOf(request);
-        if (typeof subject !== "string") {
-          return deny(subject.reason, subject.detail);
+        const principalId = principalIdOf(request);
+        if (typeof principalId !== "string") {
+          return deny(principalId.reason, principalId.detail);
         }
-        return await fromService(request, subject);
+        return await fromService(request, principalId);
       } catch (error) {
         return failClosed(error);
       }

@@ -120,9 +120,9 @@ describe.each(engines)("records at the limit on store=%s", (engine) => {
 
   it.each([1, 40, 250])(
     "do not delay other calls when a batch checks %i of them",
-    async (subjects) => {
+    async (principals) => {
       const checks = Array.from({ length: 1_000 }, (_, index) => ({
-        applicationId: large[index % subjects]?.id,
+        applicationId: large[index % principals]?.id,
         permission: "token:read",
         token: { container: `/a/${index % 100}/` },
       }));

@@ -179,7 +179,7 @@ describe("changes", () => {
     expect(notifications).toEqual(["reset", "reset", "a"]);
   });
 
-  it("are found by subject since an epoch", async () => {
+  it("are found by principal since an epoch", async () => {
     await send({ changed: ["a"] });
     const epoch = watch.epoch();
     await send({ changed: ["b"] });
@@ -188,14 +188,14 @@ describe("changes", () => {
     expect(watch.changedSince(watch.epoch(), ["b"])).toBe(false);
   });
 
-  it("count a reset as a change of every subject", async () => {
+  it("count a reset as a change of every principal", async () => {
     await send({});
     const epoch = watch.epoch();
     await send({ reset: true, changed: ["a"] });
     expect(watch.changedSince(epoch, ["b"])).toBe(true);
   });
 
-  it("count every subject as changed after too many changes", async () => {
+  it("count every principal as changed after too many changes", async () => {
     await send({});
     const epoch = watch.epoch();
     const many = Array.from({ length: 2_500 }, (_, index) => `other ${index}`);
@@ -297,7 +297,7 @@ describe("an open stream", () => {
     await settle();
     await settle();
     expect(watch.completeUntil()).toBe(never);
-    expect(watch.changedSince(epoch, ["any subject"])).toBe(true);
+    expect(watch.changedSince(epoch, ["any principal"])).toBe(true);
     expect(stream().request.resumeToken).toBe("first");
     expect(errors).toEqual([]);
     await send({ completeUntil: 5 });

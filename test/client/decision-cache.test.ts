@@ -5,7 +5,7 @@ import { createDecisionCache } from "../../src/client/decision-cache.js";
 
 describe("createDecisionCache", () => {
   const forever = Number.POSITIVE_INFINITY;
-  const entry = { subjects: ["subject"], requestedAt: 0, lifetime: forever };
+  const entry = { principalIds: ["principal"], requestedAt: 0, lifetime: forever };
 
   function createCache(maxEntries = 3, maxAge = 1_000) {
     return createDecisionCache<string>({ maxEntries, maxAge });
@@ -67,22 +67,22 @@ describe("createDecisionCache", () => {
     expect([cache.get("a", 0), cache.get("b", 0)]).toEqual(["a", undefined]);
   });
 
-  it("invalidates a decision by any of its subjects", () => {
+  it("invalidates a decision by any of its principals", () => {
     const cache = createCache();
     cache.set("session", {
       ...entry,
       decision: "s",
-      subjects: ["application", undefined, "session"],
+      principalIds: ["application", undefined, "session"],
     });
-    cache.set("other", { ...entry, decision: "o", subjects: ["other"] });
+    cache.set("other", { ...entry, decision: "o", principalIds: ["other"] });
     cache.invalidate("session");
     expect([cache.get("session", 0), cache.get("other", 0)]).toEqual([undefined, "o"]);
   });
 
-  it("drops the subjects of a replaced decision", () => {
+  it("drops the principals of a replaced decision", () => {
     const cache = createCache();
-    cache.set("a", { ...entry, decision: "old", subjects: ["one"] });
-    cache.set("a", { ...entry, decision: "new", subjects: ["other"] });
+    cache.set("a", { ...entry, decision: "old", principalIds: ["one"] });
+    cache.set("a", { ...entry, decision: "new", principalIds: ["other"] });
     cache.invalidate("one");
     expect(cache.get("a", 0)).toBe("new");
   });
@@ -111,7 +111,7 @@ describe("createDecisionCache", () => {
   type Action = (cache: Cache, now: number) => unknown;
 
   const id = fc.constantFrom("a", "b", "c", "d", "e", "f");
-  const subject = fc.constantFrom("x", "y", "z");
+  const principalId = fc.constantFrom("x", "y", "z");
   const action: fc.Arbitrary<Action> = fc.oneof(
     {
       weight: 4,
@@ -124,24 +124,38 @@ describe("createDecisionCache", () => {
     {
       weight: 4,
       arbitrary: fc
-        .tuple(id, fc.array(fc.option(subject, { nil: undefined }), { maxLength: 3 }), fc.nat(40))
+        .tuple(
+          id,
+          fc.array(fc.option(principalId, { nil: undefined }), { maxLength: 3 }),
+          fc.nat(40),
+        )
         .map(
-          ([id, subjects, lifetime]): Action =>
+          ([id, principalIds, lifetime]): Action =>
             (cache, now) =>
-              cache.set(id, { decision: `${id} of ${now}`, subjects, requestedAt: now, lifetime }),
+              cache.set(id, {
+                decision: `${id} of ${now}`,
+                principalIds,
+                requestedAt: now,
+                lifetime,
+              }),
         ),
     },
-    subject.map(
-      (subject): Action =>
+    principalId.map(
+      (principalId): Action =>
         (cache) =>
-          cache.invalidate(subject),
+          cache.invalidate(principalId),
     ),
     fc.constant<Action>((cache) => cache.clear()),
   );
 
   /** A simple model: a list, with the most recently used entry last. */
   function createModel(maxEntries: number, maxAge: number): Cache {
-    type Stored = { id: string; decision: string; subjects: readonly unknown[]; expiresAt: number };
+    type Stored = {
+      id: string;
+      decision: string;
+      principalIds: readonly unknown[];
+      expiresAt: number;
+    };
     let stored: Stored[] = [];
     return {
       get(id, now) {
@@ -154,21 +168,21 @@ describe("createDecisionCache", () => {
         return found.decision;
       },
 
-      set(id, { decision, subjects, requestedAt, lifetime }) {
+      set(id, { decision, principalIds, requestedAt, lifetime }) {
         stored = stored.filter((entry) => entry.id !== id);
         if (lifetime > 0) {
           stored.push({
             id,
             decision,
-            subjects,
+            principalIds,
             expiresAt: requestedAt + Math.min(lifetime, maxAge),
           });
         }
         stored = stored.slice(-maxEntries);
       },
 
-      invalidate(subject) {
-        stored = stored.filter(({ subjects }) => !subjects.includes(subject));
+      invalidate(principalId) {
+        stored = stored.filter(({ principalIds }) => !principalIds.includes(principalId));
       },
 
       clear() {

@@ -6,7 +6,7 @@ import { createGuard } from "../../src/client/create-guard.js";
  * each line `check`. On `close` it closes the guard during checks, after which
  * the process must exit.
  */
-const [url = "", key = "", subject = "", maxStaleness = ""] = process.argv.slice(2);
+const [url = "", key = "", principal = "", maxStaleness = ""] = process.argv.slice(2);
 
 function print(value: unknown): void {
   process.stdout.write(`${JSON.stringify(value)}\n`);
@@ -14,7 +14,7 @@ function print(value: unknown): void {
 
 const guard = createGuard({ url, key, maxStaleness: Number(maxStaleness) });
 const input = createInterface(process.stdin);
-const runCheck = (permission = "token:read") => guard.check(subject, permission);
+const runCheck = (permission = "token:read") => guard.check(principal, permission);
 
 input.on("line", async (line) => {
   if (line === "check") {

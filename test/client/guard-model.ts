@@ -5,7 +5,7 @@ import { generateKey } from "../../src/auth/keys.js";
 import { newId } from "../../src/lib/uuid.js";
 
 /** The owner of a key. */
-export interface Subject {
+export interface Principal {
   readonly key: string;
   readonly applicationId: string;
   readonly sessionId?: string;
@@ -27,27 +27,27 @@ export type CheckResponse = MessageInitShape<typeof CheckAccessResponseSchema>;
 export function createModel(clocks: Clocks, sessionExpiry: number) {
   const [applicationId, otherId, sessionId] = [newId(1), newId(2), newId(3)];
   const initial = { from: Number.NEGATIVE_INFINITY, state: "0" };
-  const application: Subject = {
+  const application: Principal = {
     key: generateKey("prv", applicationId),
     applicationId,
     history: [initial],
   };
-  const session: Subject = {
+  const session: Principal = {
     key: generateKey("ses", sessionId),
     applicationId,
     sessionId,
     history: [initial, { from: sessionExpiry, state: "expired" }],
   };
-  const otherApplication: Subject = {
+  const otherApplication: Principal = {
     key: generateKey("prv", otherId),
     applicationId: otherId,
     history: [initial],
   };
-  const subjects = [application, session, otherApplication];
+  const principals = [application, session, otherApplication];
   let version = 0;
 
-  /** Adds a state to each subject, at a time that no other event has. */
-  function changeStates(changed: readonly Subject[]): void {
+  /** Adds a state to each principal, at a time that no other event has. */
+  function changeStates(changed: readonly Principal[]): void {
     clocks.advance(0.01);
     for (const { history } of changed) {
       history.push({ from: clocks.now(), state: String(++version) });
@@ -56,19 +56,19 @@ export function createModel(clocks: Clocks, sessionExpiry: number) {
   }
 
   return {
-    subject: (index: number) => subjects[index % subjects.length] as Subject,
+    principal: (index: number) => principals[index % principals.length] as Principal,
 
     /** A change of the application changes its session too. */
-    change: (subject: Subject) =>
-      changeStates(subject === application ? [application, session] : [subject]),
+    change: (principal: Principal) =>
+      changeStates(principal === application ? [application, session] : [principal]),
 
-    changeAll: () => changeStates(subjects),
+    changeAll: () => changeStates(principals),
 
     /** The current response of the service. Its transform contains the state. */
     check(key: string): CheckResponse {
-      const subject = subjects.find((candidate) => candidate.key === key) as Subject;
-      const { applicationId, sessionId } = subject;
-      const state = stateAt(subject, clocks.now());
+      const principal = principals.find((candidate) => candidate.key === key) as Principal;
+      const { applicationId, sessionId } = principal;
+      const state = stateAt(principal, clocks.now());
       const expiresAt = timestampFromMs(Math.floor(clocks.serviceTime(sessionExpiry)));
       return {
         allowed: state !== "expired",
@@ -79,17 +79,17 @@ export function createModel(clocks: Clocks, sessionExpiry: number) {
       };
     },
 
-    /** Whether a subject was in a state at some time between `since` and `until`. */
-    hadState(subject: Subject, state: string, since: number, until: number): boolean {
-      const times = [since, ...subject.history.map(({ from }) => from)];
+    /** Whether a principal was in a state at some time between `since` and `until`. */
+    hadState(principal: Principal, state: string, since: number, until: number): boolean {
+      const times = [since, ...principal.history.map(({ from }) => from)];
       return times.some(
-        (time) => time >= since && time <= until && stateAt(subject, time) === state,
+        (time) => time >= since && time <= until && stateAt(principal, time) === state,
       );
     },
   };
 }
 
-function stateAt({ history }: Subject, time: number): string | undefined {
+function stateAt({ history }: Principal, time: number): string | undefined {
   const past = history.filter(({ from }) => from <= time);
   const latest = past.toSorted((one, other) => one.from - other.from).at(-1);
   return (past.find(({ state }) => state === "expired") ?? latest)?.state;

@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { FakeService, FakeStream } from "./fake-service.js";
-import type { Clocks, Subject } from "./guard-model.js";
+import type { Clocks, Principal } from "./guard-model.js";
 
 /** The service side of a stream, with its messages in flight. */
 interface Connection {
@@ -11,7 +11,7 @@ interface Connection {
 
 /** The change stream of the service and its network. */
 export function createNetwork(service: FakeService, clocks: Clocks) {
-  const log: Subject[] = [];
+  const log: Principal[] = [];
   let connection: Connection | undefined;
   let generation = 0;
   let pruned = 0;
@@ -43,7 +43,7 @@ export function createNetwork(service: FakeService, clocks: Clocks) {
   }
 
   return {
-    publish: (subject: Subject) => void log.push(subject),
+    publish: (principal: Principal) => void log.push(principal),
     sendChanges,
 
     /** The service accepts the stream that the guard opened last. */

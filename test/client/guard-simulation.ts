@@ -50,17 +50,17 @@ export function createSimulation({ drift, offset, sessionExpiry }: SimulationOpt
     close: guard.close,
 
     change(index: number): void {
-      const subject = model.subject(index);
-      model.change(subject);
-      network.publish(subject);
+      const principal = model.principal(index);
+      model.change(principal);
+      network.publish(principal);
     },
 
     startCheck(index: number): void {
-      const subject = model.subject(index);
-      void guard.check(subject.key, "token:read").then((decision) => {
+      const principal = model.principal(index);
+      void guard.check(principal.key, "token:read").then((decision) => {
         const at = clocks.now();
         const state = (decision.allowed ? decision.transform : decision.reason) ?? "";
-        const wasCorrectSince = (time: number) => model.hadState(subject, state, time, at);
+        const wasCorrectSince = (time: number) => model.hadState(principal, state, time, at);
         recorded.push({ decision, at, wasCorrectSince });
       });
     },

@@ -31,7 +31,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
   let proxy: TcpProxy;
   let root: BootstrapResult;
   let client: LatchkeyNodeClient;
-  let subject: { readonly id: string; readonly key: string };
+  let principal: { readonly id: string; readonly key: string };
   let cleanups: (() => unknown)[];
 
   beforeAll(async () => {
@@ -49,7 +49,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
     root = await server.createTenant();
     client = createLatchkeyClient({ url: server.url, key: root.key });
     cleanups.push(client.close);
-    subject = await createApplication();
+    principal = await createApplication();
   });
 
   afterEach(async () => {
@@ -60,7 +60,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
 
   async function createApplication(type = "private", granted = permissions) {
     const { id, key = "" } = await client.applications.createApplication({
-      name: "Subject",
+      name: "Principal",
       type,
       permissions: granted,
     });
@@ -87,10 +87,10 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
   }
 
   function revoke() {
-    const { id } = subject;
+    const { id } = principal;
     return client.applications.updateApplication({
       id,
-      name: "Subject",
+      name: "Principal",
       permissions: ["token:create"],
     });
   }
@@ -120,18 +120,18 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
 
   it("calls the service once, then uses the cache", async () => {
     const guard = await startReadyGuard({ maxStaleness: 60_000 });
-    const first = await untilResponse(() => guard.check(subject.key, read));
+    const first = await untilResponse(() => guard.check(principal.key, read));
     expect(first).toMatchObject({ allowed: true, transform: "mask", source: "service" });
-    const second = await guard.check(subject.key, read);
+    const second = await guard.check(principal.key, read);
     expect(second).toMatchObject({ allowed: true, transform: "mask", source: "cache" });
-    expect(second.applicationId).toBe(subject.id);
+    expect(second.applicationId).toBe(principal.id);
   });
 
   it("follows a changed expiry of an application", async () => {
     const hour = 3_600_000;
     const { clock } = base;
     const until = (after: number) => timestampFromMs(clock.now() + after);
-    const application = { name: "Subject", type: "private", permissions };
+    const application = { name: "Principal", type: "private", permissions };
     const { id, key = "" } = await client.applications.createApplication({
       ...application,
       expiresAt: until(hour),
@@ -139,7 +139,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
     const update = (after: number) =>
       client.applications.updateApplication({
         id,
-        name: "Subject",
+        name: "Principal",
         permissions,
         expiresAt: until(after),
       });
@@ -158,27 +158,27 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
 
   it("never understates its staleness after a revocation is acknowledged", async () => {
     const guard = await startReadyGuard();
-    await checkUntil(() => guard.check(subject.key, read), isCached);
+    await checkUntil(() => guard.check(principal.key, read), isCached);
     await revoke();
     const revoked = performance.now();
     await checkUntil(async () => {
       const before = performance.now();
-      const decision = await guard.check(subject.key, read);
+      const decision = await guard.check(principal.key, read);
       if (decision.allowed) {
         expect(decision.staleness).toBeGreaterThanOrEqual(before - revoked);
       }
       return decision;
     }, isDenied);
-    expect(await untilResponse(() => guard.check(subject.key, read))).toMatchObject({
+    expect(await untilResponse(() => guard.check(principal.key, read))).toMatchObject({
       reason: "permission_missing",
     });
   });
 
   it("denies a replaced key", async () => {
     const guard = await startReadyGuard();
-    await checkUntil(() => guard.check(subject.key, read), isCached);
-    const { key = "" } = await client.applications.regenerateApplicationKey({ id: subject.id });
-    const last = await checkUntil(() => guard.check(subject.key, read), isDenied);
+    await checkUntil(() => guard.check(principal.key, read), isCached);
+    const { key = "" } = await client.applications.regenerateApplicationKey({ id: principal.id });
+    const last = await checkUntil(() => guard.check(principal.key, read), isDenied);
     expect(last.reason).toBe("unknown_key");
     expect(await untilResponse(() => guard.check(key, read))).toMatchObject({ allowed: true });
   });
@@ -199,7 +199,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
   it("applies restrictions of a key and their changes", async () => {
     const origin = "https://shop.example.com";
     const { id, key } = await createApplication("public");
-    const update = { id, name: "Subject", permissions };
+    const update = { id, name: "Principal", permissions };
     const guard = await startReadyGuard();
     const from = (context: RequestContext) =>
       untilResponse(() => guard.check(key, read, undefined, context));
@@ -301,7 +301,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
 
   it("keeps its cache when the service restarts with the same data", async () => {
     const guard = await startReadyGuard({ maxStaleness: 60_000 });
-    await checkUntil(() => guard.check(subject.key, read), isCached);
+    await checkUntil(() => guard.check(principal.key, read), isCached);
     const other = await createApplication();
     await checkUntil(() => guard.check(other.key, read), isCached);
 
@@ -310,18 +310,18 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
     proxy.retarget(next.port);
     await revoke();
     // The first decision changes once the revocation has arrived; the second stays cached.
-    await checkUntil(() => guard.check(subject.key, read), isMissing);
+    await checkUntil(() => guard.check(principal.key, read), isMissing);
     expect(await guard.check(other.key, read)).toMatchObject({ allowed: true, source: "cache" });
   });
 
   it("clears its cache when the service restarts with other data", async () => {
     const guard = await startReadyGuard();
-    await checkUntil(() => guard.check(subject.key, read), isCached);
+    await checkUntil(() => guard.check(principal.key, read), isCached);
     const other = await startServer(engine);
     cleanups.push(other.close);
     for (const { id, granted } of [
       { id: root.applicationId, granted: undefined },
-      { id: subject.id, granted: [use] },
+      { id: principal.id, granted: [use] },
     ]) {
       const record = (await server.store.applications.find(id)) as ApplicationRecord;
       const { tenantId, name, type, keys, rules, permissions } = record;
@@ -332,15 +332,15 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
       );
     }
     proxy.retarget(other.port);
-    await checkUntil(() => guard.check(subject.key, read), isMissing);
-    await checkUntil(() => guard.check(subject.key, read), isCached);
+    await checkUntil(() => guard.check(principal.key, read), isMissing);
+    await checkUntil(() => guard.check(principal.key, read), isCached);
   });
 
   // These do not depend on the store. The full suite runs them on both.
   if (engine === "lmdb" || isFullSuite) {
     it("reports an invalid check", async () => {
       const guard = startGuard();
-      expect(await untilResponse(() => guard.check(subject.key, "Nonsense"))).toMatchObject({
+      expect(await untilResponse(() => guard.check(principal.key, "Nonsense"))).toMatchObject({
         allowed: false,
         reason: "invalid_request",
         detail: expect.stringContaining("permission"),
@@ -352,76 +352,76 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
       const stalled = await startServer(engine, { store: feed.store });
       cleanups.push(stalled.close);
       const guard = await startReadyGuard({ url: stalled.url });
-      await checkUntil(() => guard.check(subject.key, read), isCached);
+      await checkUntil(() => guard.check(principal.key, read), isCached);
       feed.pause();
       await checkUntil(
-        () => guard.check(subject.key, read),
+        () => guard.check(principal.key, read),
         (decision) => !isCached(decision),
       );
       for (let count = 0; count < 3; count++) {
-        const decision = await untilResponse(() => guard.check(subject.key, read));
+        const decision = await untilResponse(() => guard.check(principal.key, read));
         expect(decision).toMatchObject({ allowed: true, source: "service" });
       }
       await revoke();
-      expect(await untilResponse(() => guard.check(subject.key, read))).toMatchObject({
+      expect(await untilResponse(() => guard.check(principal.key, read))).toMatchObject({
         allowed: false,
         source: "service",
       });
       feed.resume();
-      expect(await checkUntil(() => guard.check(subject.key, read), isCached)).toMatchObject({
+      expect(await checkUntil(() => guard.check(principal.key, read), isCached)).toMatchObject({
         allowed: false,
       });
     });
 
     it("denies everything while the service is down, and receives the changes afterwards", async () => {
       const guard = await startReadyGuard();
-      await checkUntil(() => guard.check(subject.key, read), isCached);
+      await checkUntil(() => guard.check(principal.key, read), isCached);
       proxy.cut();
       await revoke();
-      const offline = await checkUntil(() => guard.check(subject.key, read), isUnavailable);
+      const offline = await checkUntil(() => guard.check(principal.key, read), isUnavailable);
       expect(offline).toMatchObject({ allowed: false, source: "guard" });
       proxy.restore();
-      const recovered = await checkUntil(() => guard.check(subject.key, read), isCached);
+      const recovered = await checkUntil(() => guard.check(principal.key, read), isCached);
       expect(recovered).toMatchObject({ allowed: false, reason: "permission_missing" });
     });
 
     it("denies everything while the network stalls, and recovers", async () => {
       const guard = await startReadyGuard({ timeout: 300 });
-      await checkUntil(() => guard.check(subject.key, read), isCached);
+      await checkUntil(() => guard.check(principal.key, read), isCached);
       proxy.pause();
       await revoke();
-      await checkUntil(() => guard.check(subject.key, read), isUnavailable);
+      await checkUntil(() => guard.check(principal.key, read), isUnavailable);
       proxy.restore();
-      const recovered = await checkUntil(() => guard.check(subject.key, read), isCached);
+      const recovered = await checkUntil(() => guard.check(principal.key, read), isCached);
       expect(recovered).toMatchObject({ allowed: false });
     });
 
     it("opens a new connection if the current one is silently dead", async () => {
       const guard = await startReadyGuard({ timeout: 300 });
-      await checkUntil(() => guard.check(subject.key, read), isCached);
+      await checkUntil(() => guard.check(principal.key, read), isCached);
       proxy.blackhole();
       await revoke();
-      await checkUntil(() => guard.check(subject.key, read), isUnavailable);
-      const recovered = await checkUntil(() => guard.check(subject.key, read), isCached);
+      await checkUntil(() => guard.check(principal.key, read), isUnavailable);
+      const recovered = await checkUntil(() => guard.check(principal.key, read), isCached);
       expect(recovered).toMatchObject({ allowed: false });
     });
 
     it("can be created before the service starts", async () => {
       proxy.cut();
       const guard = startGuard();
-      expect(await guard.check(subject.key, read)).toMatchObject({
+      expect(await guard.check(principal.key, read)).toMatchObject({
         allowed: false,
         reason: "unavailable",
       });
       proxy.restore();
       await guard.ready();
-      await checkUntil(() => guard.check(subject.key, read), isCached);
+      await checkUntil(() => guard.check(principal.key, read), isCached);
     });
 
     it("denies everything if the service accepts and never responds, and can be closed", async () => {
       proxy.pause();
       const guard = startGuard({ timeout: 100 });
-      expect(await guard.check(subject.key, read)).toMatchObject({
+      expect(await guard.check(principal.key, read)).toMatchObject({
         allowed: false,
         reason: "unavailable",
       });
@@ -442,11 +442,11 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
       const own = await createApplication("private", ["access:check"]);
       let { key } = own;
       const guard = await startReadyGuard({ key: async () => key });
-      await checkUntil(() => guard.check(subject.key, read), isCached);
+      await checkUntil(() => guard.check(principal.key, read), isCached);
       const replaced = await client.applications.regenerateApplicationKey({ id: own.id });
-      await checkUntil(() => guard.check(subject.key, read), isUnavailable);
+      await checkUntil(() => guard.check(principal.key, read), isUnavailable);
       key = replaced.key ?? "";
-      const recovered = await checkUntil(() => guard.check(subject.key, read), isCached);
+      const recovered = await checkUntil(() => guard.check(principal.key, read), isCached);
       expect(recovered.allowed).toBe(true);
     });
 
@@ -454,13 +454,13 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
       const otherTenant = await server.createTenant();
       let { key } = root;
       const guard = await startReadyGuard({ key: () => key, maxStaleness: 60_000 });
-      await checkUntil(() => guard.check(subject.key, read), isCached);
+      await checkUntil(() => guard.check(principal.key, read), isCached);
       key = otherTenant.key;
       // The guard notices at the next cache miss.
-      await untilResponse(() => guard.check(subject.key, use));
-      const decision = await untilResponse(() => guard.check(subject.key, read));
+      await untilResponse(() => guard.check(principal.key, use));
+      const decision = await untilResponse(() => guard.check(principal.key, read));
       expect(decision).toMatchObject({ allowed: false, reason: "unknown_key" });
-      const cached = await checkUntil(() => guard.check(subject.key, read), isCached);
+      const cached = await checkUntil(() => guard.check(principal.key, read), isCached);
       expect(cached).toMatchObject({ allowed: false, reason: "unknown_key" });
     });
 
@@ -476,7 +476,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
       ["is never provided", () => new Promise<string>(() => {})],
     ])("denies everything and can be closed if its own key %s", async (_, key) => {
       const guard = startGuard({ key, timeout: 100 });
-      const decision = await guard.check(subject.key, read);
+      const decision = await guard.check(principal.key, read);
       expect(decision).toMatchObject({ allowed: false, reason: "unavailable" });
       expect(decision.detail).not.toContain("\u0000");
       await guard.close();

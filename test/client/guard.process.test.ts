@@ -25,13 +25,13 @@ afterEach(async () => {
 });
 
 async function startGuard() {
-  const { id, key: subject = "" } = await client.applications.createApplication({
-    name: "Subject",
+  const { id, key: principal = "" } = await client.applications.createApplication({
+    name: "Principal",
     type: "private",
     permissions: ["token:read"],
   });
   const script = "test/client/guard-child.ts";
-  const child = start(scriptCommand(script, server.url, rootKey, subject, String(maxStaleness)));
+  const child = start(scriptCommand(script, server.url, rootKey, principal, String(maxStaleness)));
   const { pid } = await child.line(0);
   let lines = 1;
   const next = () => child.line(lines++);
@@ -63,12 +63,12 @@ describe("a process with a guard", () => {
     const guard = await startGuard();
     for (let round = 0; round < 3; round++) {
       const permissions = ["token:read"];
-      await client.applications.updateApplication({ id: guard.id, name: "Subject", permissions });
+      await client.applications.updateApplication({ id: guard.id, name: "Principal", permissions });
       while (!(await checkUntilCached(guard)).allowed) {}
       process.kill(guard.pid, "SIGSTOP");
       await client.applications.updateApplication({
         id: guard.id,
-        name: "Subject",
+        name: "Principal",
         permissions: ["token:create"],
       });
       guard.write("check\ncheck\n");

@@ -16,7 +16,7 @@ const fill = index.map((index): Action[] => [
   (simulation) => simulation.deliverResponse(0),
 ]);
 
-/** A check and a change of its subject, in any order. */
+/** A check and a change of its principal, in any order. */
 const race = index.chain((index) => {
   const racing: Action[] = [
     (simulation) => simulation.processCheck(0),

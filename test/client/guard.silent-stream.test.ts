@@ -61,10 +61,10 @@ describe("a guard with a silent change stream", () => {
       },
     });
     cleanups.push(guard.close);
-    const subject = generateKey("prv", newId(Date.now()));
-    const slow = guard.check(subject, "token:slow");
+    const principal = generateKey("prv", newId(Date.now()));
+    const slow = guard.check(principal, "token:slow");
     while (errors === 0) {
-      expect(await guard.check(subject, "token:read")).toMatchObject({
+      expect(await guard.check(principal, "token:read")).toMatchObject({
         allowed: true,
         source: "service",
       });

@@ -84,9 +84,9 @@ function lastCheck() {
 /** Checks a key, with this response of the service. */
 async function runCheck(
   response: Parameters<ReturnType<typeof lastCheck>["respond"]>[0],
-  subject = key,
+  principal = key,
 ) {
-  const pending = guard.check(subject, permission);
+  const pending = guard.check(principal, permission);
   await settle();
   lastCheck().respond(response);
   return pending;
@@ -345,7 +345,7 @@ describe("a cached decision", () => {
     expect(await runCheck(denied)).toMatchObject({ allowed: false, source: "service" });
   });
 
-  it("expires with its subject, counted from the request", async () => {
+  it("expires with its principal, counted from the request", async () => {
     const expiresAt = timestampFromMs(5_000_300);
     const pending = guard.check(key, permission);
     await settle();
@@ -358,7 +358,7 @@ describe("a cached decision", () => {
     expect(await runCheck({ ...denied, reason: "expired" })).toMatchObject({ source: "service" });
   });
 
-  it("stays cached for an expired subject", async () => {
+  it("stays cached for an expired principal", async () => {
     await runCheck({ ...denied, reason: "expired", expiresAt: timestampFromMs(4_000_000) });
     const decision = await guard.check(key, permission);
     expect(decision).toMatchObject({ reason: "expired", source: "cache" });
@@ -429,7 +429,7 @@ describe("a pending check", () => {
     expect(await next).toMatchObject({ allowed: false, source: "service" });
   });
 
-  it("is cached if meanwhile another subject changes", async () => {
+  it("is cached if meanwhile another principal changes", async () => {
     const next = await receiveMeanwhile({ changed: [newId(3), newId(4)] });
     expect(next).toMatchObject({ source: "cache" });
   });

@@ -307,8 +307,8 @@ describe("a check stream", () => {
 });
 
 describe("a batch of checks", () => {
-  function checkBatch(server: TestServer, key: string, size: number, subject = key) {
-    const check = { key: subject, permission: "access:check" };
+  function checkBatch(server: TestServer, key: string, size: number, checkedKey = key) {
+    const check = { key: checkedKey, permission: "access:check" };
     return send(server, "/access/check-batch", {
       method: "POST",
       headers: { "svc-api-key": key, "content-type": "application/json" },
@@ -336,9 +336,9 @@ describe("a batch of checks", () => {
   it("returns 429 with the wait and checks nothing if too few tokens are left", async () => {
     const { server, createPrivate } = await startWith("1/h:10");
     const { advance } = freezeTime();
-    const [{ key }, subject] = [await createPrivate(), await createPrivate()];
+    const [{ key }, checked] = [await createPrivate(), await createPrivate()];
     expect((await checkBatch(server, key, 6)).status).toBe(200);
-    const response = await checkBatch(server, key, 6, subject.key);
+    const response = await checkBatch(server, key, 6, checked.key);
     expectProblem(response, 429, "rate_limited");
     // The call took one of the 4 remaining tokens.
     expect(Number(response.headers["retry-after"])).toBeCloseTo(2 * 3_600, -1);

@@ -30,36 +30,36 @@ interface DenialInput {
 }
 
 /** The owner of the checked key. */
-interface DeniedSubject extends Named {
+interface DeniedPrincipal extends Named {
   readonly authorizer?: (Named["application"] & { readonly disabled: boolean }) | undefined;
 }
 
-/** A request for the subject, or for one that is not stored yet. */
+/** A request for the principal, or for one that is not stored yet. */
 type ExplainedRequest = Omit<CheckAccessRequest, "principal" | "$typeName"> &
   Partial<Pick<CheckAccessRequest, "principal">>;
 
 /** Explains a denial to people: the reason, and how to allow the request. */
 export function explainDenial(
   { reason, limitedBy }: DenialInput,
-  subject: DeniedSubject | undefined,
+  principal: DeniedPrincipal | undefined,
   request: ExplainedRequest,
 ): string {
   const { permission, token, origin, address } = request;
-  if (!subject && reason === "unknown_principal") {
+  if (!principal && reason === "unknown_principal") {
     return `The tenant has no ${describeUnknown(request)}: it may have expired or been deleted.`;
   }
-  if (!subject) {
+  if (!principal) {
     return (
       "The key is not a valid key of this tenant: it may be mistyped, replaced, deleted or expired " +
       "long ago. Get the current key from its owner."
     );
   }
-  const { authorizer } = subject;
+  const { authorizer } = principal;
   if (authorizer && limitedBy === "authorizer") {
     const explanation = explainDenial({ reason }, { application: authorizer }, request);
     return `${explanation} It authorized the session, and a session can do no more than its authorizer.`;
   }
-  const name = nameOf(subject);
+  const name = nameOf(principal);
   switch (reason) {
     case "expired":
       return `The key has expired. It belonged to ${name}. Get a new key.`;

@@ -10,10 +10,10 @@ import { type RateLimits, throwIfRefused } from "../../limits/rate-limits.js";
 import { validateMessage } from "../../validation/validate.js";
 import type { CheckResult, Checks } from "./check.js";
 
-/** Checks whose subjects are read together, which bounds the memory of a batch. */
+/** Checks whose principals are read together, which bounds the memory of a batch. */
 const checksPerPart = 50;
 
-/** Larger parts wait for others of their tenant, because their subjects may be large. */
+/** Larger parts wait for others of their tenant, because their principals may be large. */
 const checksOfSmallPart = 20;
 const concurrentParts = 2;
 

@@ -36,39 +36,44 @@ import {
   type GrantsRecord,
   weightOf,
 } from "./grant-cache.js";
-import { type Subject, type Subjects, type SubjectsById, subjectIdOf } from "./subjects.js";
+import {
+  type Principal,
+  type Principals,
+  type PrincipalsById,
+  principalIdOf,
+} from "./principals.js";
 
 /** A complete message, which is encoded without a copy: a batch has many. */
 export type CheckResult = CheckAccessResponse;
 
 interface CheckOptions {
   readonly store: Pick<Store, "now">;
-  readonly subjects: Subjects;
+  readonly principals: Principals;
 }
 
 export interface CheckOutcome {
-  readonly subject: Subject;
-  /** The problem of a check that is not valid for its subject. */
+  readonly principal: Principal;
+  /** The problem of a check that is not valid for its principal. */
   readonly result: CheckResult | Problem;
 }
 
 /** Evaluates access checks on applications and sessions of the caller's tenant. */
 export interface Checks {
-  /** Throws if the check is not valid for its subject. */
+  /** Throws if the check is not valid for its principal. */
   evaluate(caller: Caller, request: CheckAccessRequest): MaybePromise<CheckResult>;
 
-  /** Evaluates a check and returns its subject too. */
-  evaluateWithSubject(caller: Caller, request: CheckAccessRequest): MaybePromise<CheckOutcome>;
+  /** Evaluates a check and returns its principal too. */
+  evaluateWithPrincipal(caller: Caller, request: CheckAccessRequest): MaybePromise<CheckOutcome>;
 
   /**
-   * Returns the subject of a check if its grants decide. Otherwise the check is denied, whatever the permission.
-   * Throws if the check is not valid for its subject.
+   * Returns the principal of a check if its grants decide. Otherwise the check is denied, whatever the permission.
+   * Throws if the check is not valid for its principal.
    */
   findActive(caller: Caller, request: CheckAccessRequest): MaybePromise<Caller | undefined>;
 
   /**
    * Opens a batch, whose parts have the same time of check and share their latest
-   * subjects: each is read once, and its grants are compiled once.
+   * principals: each is read once, and its grants are compiled once.
    */
   openBatch(caller: Caller, pace: Pace): EvaluatePart;
 }
@@ -81,17 +86,17 @@ export type EvaluatePart = (
 /** The weight of the grants that the parts of a batch share, which bounds its memory. */
 const maxKnownWeight = 1024 * 1024;
 
-/** The estimated weight of a subject without its grants. */
-const subjectWeight = 1_000;
+/** The estimated weight of a principal without its grants. */
+const principalWeight = 1_000;
 
-export function createChecks({ store, subjects }: CheckOptions): Checks {
+export function createChecks({ store, principals }: CheckOptions): Checks {
   const grantCache = createGrantCache();
   const { findDenial } = createRestrictionCheck();
   const storeClock = createExtrapolatedClock(store);
 
   /** Returns the active owner, or why a check is denied before grants are considered. */
   function activeOwnerOf(
-    { owner, inactiveReason }: Subject,
+    { owner, inactiveReason }: Principal,
     request: CheckAccessRequest,
   ): Caller | DenialReason {
     if (!owner) {
@@ -105,11 +110,11 @@ export function createChecks({ store, subjects }: CheckOptions): Checks {
   }
 
   function decideFor(
-    subject: Subject,
+    principal: Principal,
     request: CheckAccessRequest,
     compiledGrantsOf: CachedGrantsOf,
-  ): SubjectDecision {
-    const owner = activeOwnerOf(subject, request);
+  ): PrincipalDecision {
+    const owner = activeOwnerOf(principal, request);
     if (typeof owner === "string") {
       return { allowed: false, reason: owner };
     }
@@ -150,15 +155,15 @@ export function createChecks({ store, subjects }: CheckOptions): Checks {
   }
 
   function toResult(
-    subject: Subject,
+    principal: Principal,
     request: CheckAccessRequest,
     checkedAt: Timestamp,
     compiledGrantsOf = grantCache,
   ): CheckResult {
-    const { owner, inactiveReason } = subject;
+    const { owner, inactiveReason } = principal;
     // An invalid key is invalid from every origin and address.
     const restrictions = inactiveReason ? undefined : owner?.application;
-    const evaluation = decideFor(subject, request, compiledGrantsOf);
+    const evaluation = decideFor(principal, request, compiledGrantsOf);
     const grant = evaluation.allowed ? evaluation : undefined;
     const denial = evaluation.allowed ? undefined : evaluation;
     return {
@@ -185,39 +190,41 @@ export function createChecks({ store, subjects }: CheckOptions): Checks {
     } as CheckResult;
   }
 
-  function evaluateWithSubject(
+  function evaluateWithPrincipal(
     caller: Caller,
     request: CheckAccessRequest,
   ): MaybePromise<CheckOutcome> {
     return mapMaybePromise(storeClock(), (now) =>
-      mapMaybePromise(subjects.find(caller, request), (subject) => ({
-        subject,
-        result: refuseAddress(subject, request) ?? toResult(subject, request, toTimestamp(now)),
+      mapMaybePromise(principals.find(caller, request), (principal) => ({
+        principal,
+        result: refuseAddress(principal, request) ?? toResult(principal, request, toTimestamp(now)),
       })),
     );
   }
 
   return {
-    evaluateWithSubject,
+    evaluateWithPrincipal,
 
     findActive: (caller, request) =>
-      mapMaybePromise(subjects.find(caller, request), (subject) => {
-        throwIfProblem(refuseAddress(subject, request));
-        const owner = activeOwnerOf(subject, request);
+      mapMaybePromise(principals.find(caller, request), (principal) => {
+        throwIfProblem(refuseAddress(principal, request));
+        const owner = activeOwnerOf(principal, request);
         return typeof owner === "string" ? undefined : owner;
       }),
 
     evaluate: (caller, request) =>
-      mapMaybePromise(evaluateWithSubject(caller, request), ({ result }) => throwIfProblem(result)),
+      mapMaybePromise(evaluateWithPrincipal(caller, request), ({ result }) =>
+        throwIfProblem(result),
+      ),
 
     openBatch(caller, pace) {
       const compiledGrantsOf = createCompiledOnce(grantCache);
-      const known = createKnownSubjects();
+      const known = createKnownPrincipals();
       let checkedAt: Timestamp | undefined;
       return async (requests) => {
         checkedAt ??= toTimestamp(await storeClock());
         const valid = requests.flatMap((request) => (request instanceof Problem ? [] : request));
-        const found = await subjects.findMany(caller, valid, { known: known.subjects, pace });
+        const found = await principals.findMany(caller, valid, { known: known.principals, pace });
         known.add(found);
         const results: CheckResult[] = [];
         for (const request of requests) {
@@ -228,12 +235,12 @@ export function createChecks({ store, subjects }: CheckOptions): Checks {
           if (request instanceof Problem) {
             results.push(toInvalid(request, checkedAt));
           } else {
-            const subject = found.get(subjectIdOf(request)) as Subject;
-            const problem = refuseAddress(subject, request);
+            const principal = found.get(principalIdOf(request)) as Principal;
+            const problem = refuseAddress(principal, request);
             results.push(
               problem
                 ? toInvalid(problem, checkedAt)
-                : toResult(subject, request, checkedAt, compiledGrantsOf),
+                : toResult(principal, request, checkedAt, compiledGrantsOf),
             );
           }
         }
@@ -243,25 +250,25 @@ export function createChecks({ store, subjects }: CheckOptions): Checks {
   };
 }
 
-/** Keeps the latest subjects of a batch, as long as their grants are small enough. */
-function createKnownSubjects() {
-  const subjects = new Map<string, Subject>();
+/** Keeps the latest principals of a batch, as long as their grants are small enough. */
+function createKnownPrincipals() {
+  const principals = new Map<string, Principal>();
   let weight = 0;
   return {
-    subjects: subjects as SubjectsById,
+    principals: principals as PrincipalsById,
 
-    add(found: SubjectsById): void {
-      for (const [id, subject] of found) {
-        if (subjects.has(id)) {
+    add(found: PrincipalsById): void {
+      for (const [id, principal] of found) {
+        if (principals.has(id)) {
           continue;
         }
-        const added = weightOfSubject(subject);
+        const added = weightOfPrincipal(principal);
         if (weight + added > maxKnownWeight) {
-          subjects.clear();
+          principals.clear();
           weight = 0;
         }
         if (added <= maxKnownWeight) {
-          subjects.set(id, subject);
+          principals.set(id, principal);
           weight += added;
         }
       }
@@ -269,9 +276,9 @@ function createKnownSubjects() {
   };
 }
 
-function weightOfSubject({ owner }: Subject): number {
+function weightOfPrincipal({ owner }: Principal): number {
   const grants = [owner?.application, owner?.session, owner?.boundary];
-  return grants.reduce((sum, each) => sum + (each ? weightOf(each) : 0), subjectWeight);
+  return grants.reduce((sum, each) => sum + (each ? weightOf(each) : 0), principalWeight);
 }
 
 /** Compiles the grants of a record once as long as the record is in use, even if they are not cached. */
@@ -285,11 +292,11 @@ function createCompiledOnce(compiledGrantsOf: CachedGrantsOf): CachedGrantsOf {
 }
 
 /**
- * Refuses an address that cannot be parsed, if the subject is restricted to
- * networks: the caller made a mistake, and a denial would look like the subject's.
+ * Refuses an address that cannot be parsed, if the principal is restricted to
+ * networks: the caller made a mistake, and a denial would look like the principal's.
  */
 function refuseAddress(
-  { owner, inactiveReason }: Subject,
+  { owner, inactiveReason }: Principal,
   request: CheckAccessRequest,
 ): Problem | undefined {
   if (!owner || inactiveReason || owner.application.allowedCidrs.length === 0) {
@@ -337,7 +344,7 @@ function trueIfNotEmpty(list: readonly string[] | undefined): true | undefined {
   return list && list.length > 0 ? true : undefined;
 }
 
-type SubjectDecision = (
+type PrincipalDecision = (
   | IdentifiedDecision
   | { readonly allowed: false; readonly reason: DenialReason }
 ) & {

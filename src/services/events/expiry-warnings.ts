@@ -93,13 +93,13 @@ const lastManagerExpiring =
 function toEventsAt(leadTime: number): (expiration: Expiration) => NewEvent[] {
   const state = leadTime === 0 ? "expired" : "expiring";
   return ({ tenantId, applicationId, name, keyId, at, leavesNoManager }) => {
-    const subjects = [
+    const prefixes = [
       keyId === undefined ? "application" : "key",
       ...(leavesNoManager ? ["last_manager"] : []),
     ];
-    return subjects.map((subject) => ({
+    return prefixes.map((prefix) => ({
       tenantId,
-      kind: `${subject}.${state}`,
+      kind: `${prefix}.${state}`,
       outcome: "success",
       target: { applicationId, keyId, name },
       endsAt: at,

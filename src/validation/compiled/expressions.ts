@@ -10,7 +10,7 @@ import type { OneofValue } from "../../contract/fields.js";
 import { regExpOf } from "../patterns.js";
 
 /** The type of `this` in a rule. */
-type Subject = DescMessage | "string";
+type ValueType = DescMessage | "string";
 
 /**
  * Compiles a rule that is written in this subset of CEL:
@@ -31,14 +31,14 @@ type Subject = DescMessage | "string";
  * `rule` is always true, because the rule is enabled. Throws `UnsupportedRule`
  * for anything else.
  */
-export function readExpression(expression: string, subject: Subject): Test {
-  return new ExpressionReader(expression, subject).read();
+export function readExpression(expression: string, valueType: ValueType): Test {
+  return new ExpressionReader(expression, valueType).read();
 }
 
 class ExpressionReader {
   constructor(
     private rest: string,
-    private readonly subject: Subject,
+    private readonly valueType: ValueType,
   ) {}
 
   read(): Test {
@@ -142,7 +142,7 @@ class ExpressionReader {
 
   /** A test of the string value itself, or of one of its fields. */
   private ofString(name: string | undefined, test: Test): Test {
-    if (name === undefined && this.subject === "string") {
+    if (name === undefined && this.valueType === "string") {
       return test;
     }
     const { scalar, presence, localName } = this.field(name);
@@ -153,7 +153,7 @@ class ExpressionReader {
   }
 
   private isDuration(): boolean {
-    return this.subject !== "string" && this.subject.typeName === DurationSchema.typeName;
+    return this.valueType !== "string" && this.valueType.typeName === DurationSchema.typeName;
   }
 
   /** Consumes the next part of the expression if it matches. */
@@ -166,7 +166,7 @@ class ExpressionReader {
   }
 
   private field(name: string | undefined): DescField {
-    const fields = this.subject === "string" ? [] : this.subject.fields;
+    const fields = this.valueType === "string" ? [] : this.valueType.fields;
     const field = fields.find((field) => field.name === name);
     if (!field) {
       throw new UnsupportedRule();

@@ -6,7 +6,7 @@ import { describeCheckCallers } from "./access-callers.js";
 import { describeAllowedChecks } from "./access-decisions.js";
 import { describeDeniedChecks } from "./access-denials.js";
 import { describeIntrospection } from "./access-introspection.js";
-import { describeCheckSubjects } from "./access-subjects.js";
+import { describeCheckPrincipals } from "./access-principals.js";
 import { describeApplicationChanges } from "./applications-change.js";
 import { describeCreateApplication } from "./applications-create.js";
 import { describeDisableApplication } from "./applications-disable.js";
@@ -83,7 +83,7 @@ const allCases: readonly DescribeCases[] = [
   describeAllowedChecks,
   describeRuleIds,
   describeDeniedChecks,
-  describeCheckSubjects,
+  describeCheckPrincipals,
   describeCheckCallers,
   describeBatchChecks,
   describeIntrospection,

@@ -30,7 +30,7 @@ const usesAfterDelete = 6;
 const maxSessions = 8;
 
 /** What several clients use at the same time. */
-interface Subject {
+interface Target {
   readonly records: readonly CheckedRecord[];
   /** Makes some calls. It will be called `left` times more. */
   act(client: Client, left: number): Promise<void>;
@@ -46,7 +46,7 @@ export function startHistoryLoad({ recorder, endpoints, root, random }: LoadOpti
   const clients = Array.from({ length: clientCount }, (_, index) =>
     createClient(`c${index + 1}`, { recorder, endpoints: pool }),
   );
-  const subjects: Subject[] = [];
+  const targets: Target[] = [];
   const records: CheckedRecord[] = [];
   let isStopped = false;
 
@@ -81,7 +81,7 @@ export function startHistoryLoad({ recorder, endpoints, root, random }: LoadOpti
     ]);
   }
 
-  function createApplicationSubject(application: LoadedApplication): Subject {
+  function createApplicationTarget(application: LoadedApplication): Target {
     return {
       records: [application.record],
       async act(client, left) {
@@ -107,7 +107,7 @@ export function startHistoryLoad({ recorder, endpoints, root, random }: LoadOpti
     };
   }
 
-  function createSessionSubject(opener: LoadedApplication, authorizer: LoadedApplication): Subject {
+  function createSessionTarget(opener: LoadedApplication, authorizer: LoadedApplication): Target {
     const sessions: LoadedSession[] = [];
     const parents = { opener, authorizer };
     const applications = [opener, authorizer];
@@ -165,19 +165,19 @@ export function startHistoryLoad({ recorder, endpoints, root, random }: LoadOpti
     };
   }
 
-  async function createSubject(client: Client, slot: number): Promise<Subject | undefined> {
+  async function createTarget(client: Client, slot: number): Promise<Target | undefined> {
     const create = (type: string) => createApplication(client, root, type);
     if (slot < slotsPerKind) {
       const application = await create("private");
-      return application && createApplicationSubject(application);
+      return application && createApplicationTarget(application);
     }
     const [opener, authorizer] = [await create("public"), await create("private")];
-    return opener && authorizer && createSessionSubject(opener, authorizer);
+    return opener && authorizer && createSessionTarget(opener, authorizer);
   }
 
   const slots = Array.from({ length: 2 * slotsPerKind }, () => ({
     left: 0,
-    current: Promise.resolve<Subject | undefined>(undefined),
+    current: Promise.resolve<Target | undefined>(undefined),
   }));
 
   async function work(client: Client): Promise<void> {
@@ -186,15 +186,15 @@ export function startHistoryLoad({ recorder, endpoints, root, random }: LoadOpti
       const slot = slots[index] as (typeof slots)[number];
       if (slot.left-- <= 0) {
         slot.left = uses;
-        slot.current = createSubject(client, index);
+        slot.current = createTarget(client, index);
         const created = await slot.current;
         if (created) {
-          subjects.push(created);
+          targets.push(created);
           records.push(...created.records);
         }
       }
-      const subject = await slot.current;
-      await subject?.act(client, slot.left);
+      const target = await slot.current;
+      await target?.act(client, slot.left);
     }
   }
 
@@ -205,11 +205,11 @@ export function startHistoryLoad({ recorder, endpoints, root, random }: LoadOpti
     async stop() {
       isStopped = true;
       await working;
-      const reads = subjects.flatMap((subject) =>
-        endpoints.map((endpoint) => ({ subject, endpoint })),
+      const reads = targets.flatMap((target) =>
+        endpoints.map((endpoint) => ({ target, endpoint })),
       );
-      await forEachConcurrently(clientCount, reads, ({ subject, endpoint }, worker) =>
-        subject.readAll(clients[worker] as Client, { endpoint, isRepeated: true }),
+      await forEachConcurrently(clientCount, reads, ({ target, endpoint }, worker) =>
+        target.readAll(clients[worker] as Client, { endpoint, isRepeated: true }),
       );
     },
 

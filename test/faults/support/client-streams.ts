@@ -28,7 +28,7 @@ export function openCheckStream(api: StreamingApi, key: string): CheckStream {
 
   return {
     async check(keys, permission) {
-      requests.send(...keys.map((subject) => ({ check: { key: subject, permission } })));
+      requests.send(...keys.map((key) => ({ check: { key, permission } })));
       const results: (boolean | string)[] = [];
       while (results.length < keys.length && typeof (results.at(-1) ?? true) === "boolean") {
         results.push(await next());

@@ -55,7 +55,7 @@ afterEach(() => expectNoSecretIn(JSON.stringify(target.server.logs)));
 
 describe("an invalid check", () => {
   it.each<[name: string, field: string, body: () => JsonObject]>([
-    ["no subject", "request", () => ({ permission })],
+    ["no principal", "request", () => ({ permission })],
     ["an empty key", "key", () => ({ key: "", permission })],
     ["a key in another format", "key", () => ({ key: "secret", permission })],
     ["a nonce as the key", "key", () => ({ key: nonce, permission })],
@@ -131,7 +131,7 @@ describe("an invalid check", () => {
   });
 });
 
-describe("a check with two subjects", () => {
+describe("a check with two principals", () => {
   const id = newId(0);
   const refusal =
     "cannot be sent with key: send only one of key, application_id, session_id or external_id";

@@ -50,7 +50,7 @@ describe("a batch of checks", () => {
     return createRestApi(server.url);
   }
 
-  it("reads each subject once, whatever names it", async () => {
+  it("reads each principal once, whatever names it", async () => {
     const { root } = tenant;
     const application = await tenant.createApplication("private", {
       permissions: [permission],
@@ -85,7 +85,7 @@ describe("a batch of checks", () => {
         },
       },
     }));
-    const subjects = [
+    const principals = [
       { key: application.key },
       { key: session.key },
       { applicationId: tenant.shop.id },
@@ -94,9 +94,9 @@ describe("a batch of checks", () => {
       { applicationId: tenant.backend.id.toUpperCase() },
       { applicationId: tenant.backend.id },
     ];
-    const checks = Array.from({ length: 140 }, () => subjects)
+    const checks = Array.from({ length: 140 }, () => principals)
       .flat()
-      .map((subject) => ({ ...subject, permission }));
+      .map((principal) => ({ ...principal, permission }));
     const { results } = await api.batchCheckAccess(root.key, { checks });
     expect(results.map(({ allowed }) => allowed).slice(0, 7)).toEqual([
       true,
@@ -110,9 +110,9 @@ describe("a batch of checks", () => {
     expect(results.slice(-7).map(({ allowed }) => allowed)).toEqual(
       results.slice(0, 7).map(({ allowed }) => allowed),
     );
-    const ofSubjects = reads.filter((id) => id !== root.applicationId);
+    const ofPrincipals = reads.filter((id) => id !== root.applicationId);
     // The session is read by its key and by its id.
-    expect(ofSubjects.sort()).toEqual(
+    expect(ofPrincipals.sort()).toEqual(
       [
         application.id,
         data[0]?.id,
@@ -124,7 +124,7 @@ describe("a batch of checks", () => {
     );
   });
 
-  it("keeps subjects for later checks only as long as their grants are small together", async () => {
+  it("keeps principals for later checks only as long as their grants are small together", async () => {
     const description = "x".repeat(430);
     const rules = Array.from({ length: 100 }, () => ({
       priority: 1,

@@ -29,9 +29,9 @@ function findKindsInSource(): string[] {
 }
 
 /** The kinds that are composed. */
-const expiryKinds = ["application", "key", "last_manager"].flatMap((subject) => [
-  `${subject}.expiring`,
-  `${subject}.expired`,
+const expiryKinds = ["application", "key", "last_manager"].flatMap((prefix) => [
+  `${prefix}.expiring`,
+  `${prefix}.expired`,
 ]);
 
 describe("the event kinds in the contract", () => {

@@ -6,7 +6,7 @@ import type {
   TokenReferenceSchema,
 } from "../../../gen/latchkey/v1/access_service_pb.js";
 
-/** A check with its subject beside the other fields, as in JSON. */
+/** A check with its principal beside the other fields, as in JSON. */
 export interface CheckInit {
   readonly key?: string | undefined;
   readonly applicationId?: string | undefined;
@@ -31,10 +31,10 @@ export function toCheck({
   externalId,
   ...others
 }: CheckInit): MessageInitShape<typeof CheckAccessRequestSchema> {
-  const subjects = Object.entries({ key, applicationId, sessionId, externalId });
-  const given = subjects.filter(([, value]) => value !== undefined);
+  const values = Object.entries({ key, applicationId, sessionId, externalId });
+  const given = values.filter(([, value]) => value !== undefined);
   if (given.length > 1) {
-    throw new Error("a message cannot have two subjects");
+    throw new Error("a message cannot have two principals");
   }
   const principals = given.map(([name, value]) => ({ case: name, value }));
   return { ...others, principal: principals[0] as CheckAccessRequest["principal"] };

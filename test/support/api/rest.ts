@@ -231,8 +231,8 @@ function expectEmpty(text: string): void {
   expectEqual(text, "", "the body");
 }
 
-function expectEqual<T>(actual: T, expected: T, subject: string): void {
+function expectEqual<T>(actual: T, expected: T, what: string): void {
   if (actual !== expected) {
-    throw new Error(`expected ${expected} and got ${actual}: ${subject}`);
+    throw new Error(`expected ${expected} and got ${actual}: ${what}`);
   }
 }

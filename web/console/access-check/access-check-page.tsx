@@ -21,19 +21,19 @@ import { useQueryParams } from "../ui/query-params.js";
 import { useFieldErrors } from "../validation/field-errors.js";
 import type { FieldErrors } from "../validation/validate.js";
 import { DecisionDetails, DecisionSummary, SampleToken } from "./decision.js";
-import { subjectOfOwnKey, useSubject } from "./subject.js";
+import { principalOfOwnKey, usePrincipal } from "./principal.js";
 import {
-  type ChosenSubject,
-  SubjectChoice,
-  subjectFromParams,
-  subjectToParams,
-} from "./subject-choice.js";
+  type ChosenPrincipal,
+  PrincipalChoice,
+  principalFromParams,
+  principalToParams,
+} from "./principal-choice.js";
 
 /** Explains access decisions. */
 export default function AccessCheckPage() {
   const { may } = useSignedInKey();
   const [params, setParams] = useQueryParams();
-  const [chosen, setChosen] = useState(() => subjectFromParams(params, may));
+  const [chosen, setChosen] = useState(() => principalFromParams(params, may));
   const [query, setQuery] = useState(() => queryFromParams(params));
   const search = params.toString();
   /** The query string that the form itself wrote last. */
@@ -50,14 +50,14 @@ export default function AccessCheckPage() {
   useEffect(() => {
     if (search !== ownSearch.current) {
       ownSearch.current = search;
-      setChosen(subjectFromParams(params, may));
+      setChosen(principalFromParams(params, may));
       setQuery(queryFromParams(params));
     }
   }, [search]);
   const request = useMemo(() => toRequest(query, chosen.key), [query, chosen.key]);
   const found = useFieldErrors(CheckAccessRequestSchema, request);
   // A request without a key is not sent: the console decides about a chosen application itself.
-  const { key: keyErrors, request: _withoutSubject, ...errors } = found;
+  const { key: keyErrors, request: _withoutPrincipal, ...errors } = found;
 
   const isComplete = Object.keys(errors).length === 0 && query.permission !== "";
   const isReady = isComplete && (chosen.by !== "key" || (chosen.key !== "" && !keyErrors));
@@ -68,7 +68,7 @@ export default function AccessCheckPage() {
     >
       <div className="access-check">
         <Card label="Request" hasHeading={false}>
-          <SubjectChoice chosen={chosen} keyErrors={keyErrors} onChange={setChosen} />
+          <PrincipalChoice chosen={chosen} keyErrors={keyErrors} onChange={setChosen} />
           <QueryFields query={query} errors={errors} onChange={setQuery} />
         </Card>
         <div className="access-check-decision">
@@ -88,16 +88,16 @@ export default function AccessCheckPage() {
 }
 
 /** The form in the URL. What may be a key of this service is left out. */
-function toParams(chosen: ChosenSubject, query: AccessQuery): URLSearchParams {
+function toParams(chosen: ChosenPrincipal, query: AccessQuery): URLSearchParams {
   const fields = queryFields.filter((name) => query[name] !== "" && !mayContainKey(query[name]));
   return new URLSearchParams([
-    ...subjectToParams(chosen),
+    ...principalToParams(chosen),
     ...fields.map((name) => [name, query[name]]),
   ]);
 }
 
 interface DecisionForProps {
-  readonly chosen: ChosenSubject;
+  readonly chosen: ChosenPrincipal;
   readonly request: CheckAccessRequest;
 }
 
@@ -107,16 +107,16 @@ function DecisionFor({ chosen, request }: DecisionForProps) {
     case "key":
       return <KeyDecision request={request} />;
     case "me":
-      return <DecisionDetails request={request} subject={subjectOfOwnKey(me)} />;
+      return <DecisionDetails request={request} principal={principalOfOwnKey(me)} />;
     case "application":
       return chosen.applicationId === "" ? (
         <p className="muted">Choose an application.</p>
       ) : (
-        <SubjectDecision request={request} applicationId={chosen.applicationId} />
+        <PrincipalDecision request={request} applicationId={chosen.applicationId} />
       );
     case "session":
       return isId(chosen.sessionId) ? (
-        <SubjectDecision request={request} sessionId={chosen.sessionId} />
+        <PrincipalDecision request={request} sessionId={chosen.sessionId} />
       ) : (
         <p className="muted">Enter a session ID, not a key.</p>
       );
@@ -212,7 +212,7 @@ function KeyDecision({ request }: { readonly request: CheckAccessRequest }) {
     gcTime: 0,
   });
   const isExpired = decision?.reason === "expired";
-  const found = useSubject({
+  const found = usePrincipal({
     applicationId:
       isExpired || decision?.sessionId !== undefined ? undefined : decision?.applicationId,
     sessionId: isExpired ? undefined : decision?.sessionId,
@@ -222,8 +222,8 @@ function KeyDecision({ request }: { readonly request: CheckAccessRequest }) {
   if (!decision || isPlaceholderData) {
     return error ? <Problem error={error} /> : <Skeleton label="Checking" />;
   }
-  if (found.subject) {
-    return <DecisionDetails request={debounced} subject={found.subject} actual={decision} />;
+  if (found.principal) {
+    return <DecisionDetails request={debounced} principal={found.principal} actual={decision} />;
   }
   return (
     <>
@@ -239,15 +239,15 @@ function KeyDecision({ request }: { readonly request: CheckAccessRequest }) {
   );
 }
 
-interface SubjectDecisionProps {
+interface PrincipalDecisionProps {
   readonly request: CheckAccessRequest;
   readonly applicationId?: string | undefined;
   readonly sessionId?: string | undefined;
 }
 
 /** A preview for an application or a session. */
-function SubjectDecision({ request, ...reference }: SubjectDecisionProps) {
-  const { subject, isLoading, error, missing } = useSubject(reference);
+function PrincipalDecision({ request, ...reference }: PrincipalDecisionProps) {
+  const { principal, isLoading, error, missing } = usePrincipal(reference);
   if (missing !== undefined) {
     return (
       <p className="muted">
@@ -258,8 +258,8 @@ function SubjectDecision({ request, ...reference }: SubjectDecisionProps) {
   if (isLoading) {
     return <Skeleton label="Loading the principal" />;
   }
-  return subject ? (
-    <DecisionDetails request={request} subject={subject} />
+  return principal ? (
+    <DecisionDetails request={request} principal={principal} />
   ) : (
     <Problem error={error} />
   );

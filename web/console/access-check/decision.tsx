@@ -25,32 +25,32 @@ import {
   isDeniedBeforeRules,
   previewDecision,
 } from "./preview-decision.js";
-import type { Subject } from "./subject.js";
+import type { Principal } from "./principal.js";
 
 interface DecisionDetailsProps {
   readonly request: CheckAccessRequest;
-  readonly subject: Subject;
+  readonly principal: Principal;
   /** The decision of the service. Without it, the console computes a preview. */
   readonly actual?: CheckAccessResponse;
 }
 
 /** A decision and its evaluation. */
-export function DecisionDetails({ request, subject, actual }: DecisionDetailsProps) {
+export function DecisionDetails({ request, principal, actual }: DecisionDetailsProps) {
   const now = useNow();
   const { permission, token } = request;
   const ownPermission = isOwnPermission(permission);
   const query = { permission, token, ownPermission };
-  const own = explainRules(subject.grants, query);
-  const limits = subject.authorizer?.grants;
+  const own = explainRules(principal.grants, query);
+  const limits = principal.authorizer?.grants;
   const byAuthorizer = limits && explainRules(limits, query);
   const decisions = { own: own.decision, byAuthorizer: byAuthorizer?.decision };
-  const decision = actual ?? previewDecision(subject, request, decisions, now);
+  const decision = actual ?? previewDecision(principal, request, decisions, now);
   return (
     <>
-      <SubjectName subject={subject} />
+      <PrincipalName principal={principal} />
       <DecisionSummary decision={decision} permission={permission} />
       <MissingSource reason={decision.reason} request={request} />
-      {!actual && <Caveats subject={subject} />}
+      {!actual && <Caveats principal={principal} />}
       <Card label="Evaluation">
         {isDeniedBeforeRules(decision.reason) && (
           <p className="muted">
@@ -60,13 +60,13 @@ export function DecisionDetails({ request, subject, actual }: DecisionDetailsPro
         {limits && <h3>Permissions of the session</h3>}
         <Steps
           explanation={own}
-          rules={subject.grants.rules}
+          rules={principal.grants.rules}
           isDeciding={decision.limitedBy !== "authorizer"}
         />
         {limits && byAuthorizer && (
           <>
             <h3>
-              Current permissions of {subject.authorizer?.application?.name ?? "the authorizer"}
+              Current permissions of {principal.authorizer?.application?.name ?? "the authorizer"}
             </h3>
             <Steps
               explanation={byAuthorizer}
@@ -81,10 +81,10 @@ export function DecisionDetails({ request, subject, actual }: DecisionDetailsPro
   );
 }
 
-function SubjectName({ subject: { application, session } }: { readonly subject: Subject }) {
+function PrincipalName({ principal: { application, session } }: { readonly principal: Principal }) {
   const name = application?.name ?? "an application";
   return (
-    <h2 className="access-check-subject">
+    <h2 className="access-check-principal">
       {session ? `A session of ${name}` : name}
       {session ? (
         <SessionStateBadge state={session.state} />
@@ -116,7 +116,7 @@ function MissingSource({ reason, request: { origin, address } }: MissingSourcePr
 }
 
 /** Limits of the preview. */
-function Caveats({ subject: { application, authorizer } }: { readonly subject: Subject }) {
+function Caveats({ principal: { application, authorizer } }: { readonly principal: Principal }) {
   return (
     <>
       {!application && (

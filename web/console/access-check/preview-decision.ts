@@ -5,7 +5,7 @@ import type { Session } from "../../../gen/latchkey/v1/session_service_pb.js";
 import { type Decision, stricterOf } from "../../../src/contract/decisions/decide.js";
 import { type DenialReason, explainDenial } from "../../../src/contract/decisions/explain.js";
 import { createRestrictionCheck } from "../../../src/contract/decisions/restrictions.js";
-import type { Subject } from "./subject.js";
+import type { Principal } from "./principal.js";
 
 /** The decision by the grants of one side. */
 export interface GrantDecision {
@@ -29,7 +29,7 @@ export interface DecidedBy {
   readonly permission?: string | undefined;
 }
 
-/** The decisions by the grants of the subject and of its authorizer. */
+/** The decisions by the grants of the principal and of its authorizer. */
 interface GrantDecisions {
   readonly own: Decision;
   readonly byAuthorizer?: Decision | undefined;
@@ -37,13 +37,13 @@ interface GrantDecisions {
 
 /** Computes the decision that the service would make, from its grants by side. */
 export function previewDecision(
-  subject: Subject,
+  principal: Principal,
   request: CheckAccessRequest,
   { own, byAuthorizer }: GrantDecisions,
   now: number,
 ): AccessDecision {
-  const { application, session, authorizer } = subject;
-  const denial = findDenialBeforeRules(subject, request, now);
+  const { application, session, authorizer } = principal;
+  const denial = findDenialBeforeRules(principal, request, now);
   const limited = byAuthorizer && stricterOf(own, byAuthorizer);
   const decision = limited?.decision ?? own;
   const reason = denial ?? (decision.allowed ? undefined : decision.reason);
@@ -64,7 +64,7 @@ export function previewDecision(
 
 /** The reason to refuse the key before rules are evaluated, if any. */
 function findDenialBeforeRules(
-  { application, session, authorizer }: Subject,
+  { application, session, authorizer }: Principal,
   source: Pick<CheckAccessRequest, "origin" | "address">,
   now: number,
 ): DenialReason | undefined {

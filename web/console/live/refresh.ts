@@ -61,11 +61,11 @@ export function createQueryRefresher(
 }
 
 function queriesAffectedBy({ kind, target }: Event, applicationId: string): QueryKey[] {
-  const [subject] = kind.split(".");
-  if (subject === "session") {
+  const [prefix] = kind.split(".");
+  if (prefix === "session") {
     return [sessions, overview, recentEvents];
   }
-  if (subject === "access") {
+  if (prefix === "access") {
     return [recentEvents];
   }
   const isOwn = target?.applicationId === applicationId;

@@ -19,18 +19,19 @@ import { createActionSearch, createSubjectSearch } from "./search.js";
 export function createAuthZenHandlers({
   store,
   checks,
-  subjects,
+  principals,
   runBatch,
   createSealer,
-}: Pick<Dependencies, "store" | "checks" | "subjects" | "runBatch" | "createSealer">): ServiceImpl<
-  typeof AuthZenService
-> {
+}: Pick<
+  Dependencies,
+  "store" | "checks" | "principals" | "runBatch" | "createSealer"
+>): ServiceImpl<typeof AuthZenService> {
   function evaluate(caller: Caller, request: EvaluateRequest) {
     const check = toCheck(request);
     const problem = validateMessage(CheckAccessRequestSchema, check);
     return problem
       ? toRefusal(problem)
-      : mapMaybePromise(checks.evaluateWithSubject(caller, check), ({ result }) =>
+      : mapMaybePromise(checks.evaluateWithPrincipal(caller, check), ({ result }) =>
           result instanceof Problem ? toRefusal(result) : toDecision(result),
         );
   }
@@ -58,7 +59,7 @@ export function createAuthZenHandlers({
 
     searchSubjects: createSubjectSearch({ store, runBatch, createSealer }),
 
-    searchActions: createActionSearch({ subjects, runBatch }),
+    searchActions: createActionSearch({ principals, runBatch }),
   };
 }
 

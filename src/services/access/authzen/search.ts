@@ -20,7 +20,7 @@ import type { ApplicationRecord } from "../../../store/port/records.js";
 import type { Store } from "../../../store/port/store.js";
 import { validateMessage } from "../../../validation/validate.js";
 import type { RunBatch } from "../batch.js";
-import type { Subjects } from "../subjects.js";
+import type { Principals } from "../principals.js";
 import { toActionName, toCheck } from "./mapping.js";
 
 /** The maximum number of results per page, which is also the default. */
@@ -110,12 +110,12 @@ function searchScope(
 }
 
 interface ActionSearchOptions {
-  readonly subjects: Pick<Subjects, "find">;
+  readonly principals: Pick<Principals, "find">;
   readonly runBatch: RunBatch;
 }
 
 /** Creates the search for actions: the permissions of the subject on the type of the resource that pass the check. */
-export function createActionSearch({ subjects, runBatch }: ActionSearchOptions) {
+export function createActionSearch({ principals, runBatch }: ActionSearchOptions) {
   return async (
     request: SearchActionsRequest,
     context: Pick<HandlerContext, "values">,
@@ -126,7 +126,7 @@ export function createActionSearch({ subjects, runBatch }: ActionSearchOptions) 
     if (!isValid(check)) {
       return { results: [] };
     }
-    const { owner } = await subjects.find(call.caller, check);
+    const { owner } = await principals.find(call.caller, check);
     const held = owner ? heldPermissions(grantsOf(owner)) : [];
     const candidates = held.filter((permission) => permission.startsWith(`${type}:`));
     const results = await runBatch(call, "subject", candidates, (permission) => ({

@@ -90,25 +90,28 @@ export function createGatewayCheck({
       },
       headers: noHeaders,
     };
-    return mapMaybePromise(checks.evaluateWithSubject(gateway, request), ({ subject, result }) => {
-      const { owner, inactiveReason } = subject;
-      if (!owner || inactiveReason) {
-        return mapMaybePromise(rateLimits.countFailure(peer), (refusal) => ({
-          denial: refusal ?? unauthenticated({ keyHeader, key: client.key, bearer: true }),
-        }));
-      }
-      if (result instanceof Problem) {
-        return { denial: result };
-      }
-      const denial = result.allowed ? undefined : toDenial(result, request);
-      if (denial && isOutOfPlace(result.reason)) {
-        return { denial };
-      }
-      return mapMaybePromise(rateLimits.countCall(owner, peer), (refusal) => {
-        const problem = refusal ?? denial;
-        return problem ? { denial: problem } : { owner, result };
-      });
-    });
+    return mapMaybePromise(
+      checks.evaluateWithPrincipal(gateway, request),
+      ({ principal, result }) => {
+        const { owner, inactiveReason } = principal;
+        if (!owner || inactiveReason) {
+          return mapMaybePromise(rateLimits.countFailure(peer), (refusal) => ({
+            denial: refusal ?? unauthenticated({ keyHeader, key: client.key, bearer: true }),
+          }));
+        }
+        if (result instanceof Problem) {
+          return { denial: result };
+        }
+        const denial = result.allowed ? undefined : toDenial(result, request);
+        if (denial && isOutOfPlace(result.reason)) {
+          return { denial };
+        }
+        return mapMaybePromise(rateLimits.countCall(owner, peer), (refusal) => {
+          const problem = refusal ?? denial;
+          return problem ? { denial: problem } : { owner, result };
+        });
+      },
+    );
   }
 
   return (gateway, request) => {

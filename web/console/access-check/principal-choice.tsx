@@ -4,15 +4,15 @@ import { useSignedInKey } from "../sign-in/signed-in-key.js";
 import { KeyField, TextField } from "../ui/fields.js";
 import { RadioGroup } from "../ui/radio-group.js";
 
-export interface ChosenSubject {
+export interface ChosenPrincipal {
   readonly by: "key" | "application" | "session" | "me";
   readonly key: string;
   readonly applicationId: string;
   readonly sessionId: string;
 }
 
-const subjectKinds: readonly {
-  readonly value: ChosenSubject["by"];
+const principalOptions: readonly {
+  readonly value: ChosenPrincipal["by"];
   readonly label: string;
   readonly needs?: string;
 }[] = [
@@ -22,21 +22,21 @@ const subjectKinds: readonly {
   { value: "me", label: "My own key" },
 ];
 
-interface SubjectChoiceProps {
-  readonly chosen: ChosenSubject;
+interface PrincipalChoiceProps {
+  readonly chosen: ChosenPrincipal;
   readonly keyErrors: readonly string[] | undefined;
-  onChange(chosen: ChosenSubject): void;
+  onChange(chosen: ChosenPrincipal): void;
 }
 
-export function SubjectChoice({ chosen, keyErrors, onChange }: SubjectChoiceProps) {
+export function PrincipalChoice({ chosen, keyErrors, onChange }: PrincipalChoiceProps) {
   const { may } = useSignedInKey();
-  const change = (fields: Partial<ChosenSubject>) => onChange({ ...chosen, ...fields });
+  const change = (fields: Partial<ChosenPrincipal>) => onChange({ ...chosen, ...fields });
   return (
     <>
       <RadioGroup
         legend="Principal"
         variant="inline"
-        options={subjectKinds.filter(({ needs }) => needs === undefined || may(needs))}
+        options={principalOptions.filter(({ needs }) => needs === undefined || may(needs))}
         value={chosen.by}
         onChange={(by) => change({ by })}
       />
@@ -68,22 +68,22 @@ export function SubjectChoice({ chosen, keyErrors, onChange }: SubjectChoiceProp
   );
 }
 
-/** The subject in the query string, or the first one that the key may read. */
-export function subjectFromParams(
+/** The principal in the query string, or the first one that the key may read. */
+export function principalFromParams(
   params: URLSearchParams,
   may: (permission: string) => boolean,
-): ChosenSubject {
+): ChosenPrincipal {
   const applicationId = params.get("application") ?? "";
   const sessionId = params.get("session") ?? "";
-  const possible = subjectKinds.filter(({ needs }) => needs === undefined || may(needs));
+  const possible = principalOptions.filter(({ needs }) => needs === undefined || may(needs));
   const named = possible.find(({ value }) => value === params.get("principal")) ?? possible[0];
   const by =
     sessionId !== "" ? "session" : applicationId !== "" ? "application" : (named?.value ?? "me");
   return { by, key: "", applicationId, sessionId };
 }
 
-/** The subject for the query string. Of a key, only that it is one. */
-export function subjectToParams({ by, applicationId, sessionId }: ChosenSubject): string[][] {
+/** The principal for the query string. Of a key, only that it is one. */
+export function principalToParams({ by, applicationId, sessionId }: ChosenPrincipal): string[][] {
   switch (by) {
     case "application":
       return isId(applicationId) ? [["application", applicationId]] : [];

@@ -10,8 +10,8 @@ import {
 import { type Session, SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
 import { useSignedInKey } from "../sign-in/signed-in-key.js";
 
-/** The subject of a check, as far as the signed-in key may read it. */
-export interface Subject {
+/** The principal of a check, as far as the signed-in key may read it. */
+export interface Principal {
   /** Absent without permission to read it. */
   readonly application?: Pick<
     Application,
@@ -34,7 +34,7 @@ interface Granted {
   readonly rules: readonly AccessRule[];
 }
 
-export function subjectOfOwnKey(me: WhoAmIResponse): Subject {
+export function principalOfOwnKey(me: WhoAmIResponse): Principal {
   const { applicationId: id, name, type, allowedOrigins, allowedCidrs, sessionId, expiresAt } = me;
   const application = { id, name, type, status: "enabled", allowedOrigins, allowedCidrs };
   const state = me.authorized ? "authorized" : "unauthorized";
@@ -48,15 +48,15 @@ export function subjectOfOwnKey(me: WhoAmIResponse): Subject {
   };
 }
 
-interface SubjectReference {
+interface PrincipalReference {
   readonly applicationId?: string | undefined;
   readonly sessionId?: string | undefined;
-  /** Changes with each decision, to refetch the subject. */
+  /** Changes with each decision, to refetch the principal. */
   readonly decidedAt?: number;
 }
 
-interface FoundSubject {
-  readonly subject?: Subject;
+interface FoundPrincipal {
+  readonly principal?: Principal;
   readonly isLoading: boolean;
   readonly error: ConnectError | null;
   /** The permission needed to read the rules. */
@@ -64,11 +64,11 @@ interface FoundSubject {
 }
 
 /** Loads an application or a session, if the signed-in key may read it. */
-export function useSubject({
+export function usePrincipal({
   applicationId,
   sessionId,
   decidedAt,
-}: SubjectReference): FoundSubject {
+}: PrincipalReference): FoundPrincipal {
   const { may } = useSignedInKey();
   const mayReadApplication = may("application:read");
   const mayReadSession = may("session:read");
@@ -114,7 +114,7 @@ export function useSubject({
     ...(missing !== undefined && { missing }),
     ...(grants &&
       !isLoading && {
-        subject: {
+        principal: {
           grants,
           ...(owner && { application: owner }),
           ...(sessionId !== undefined && session.data && { session: session.data }),

@@ -19,7 +19,7 @@ function idOf({ key }: { readonly key: string }): string {
   return parseKey(key)?.id ?? "";
 }
 
-export function describeCheckSubjects(subject: ApiSubject): void {
+export function describeCheckPrincipals(subject: ApiSubject): void {
   const { createTenant, check } = createCheckFixtures(subject);
   const { api, server, expectRefused } = subject;
 
@@ -51,11 +51,11 @@ export function describeCheckSubjects(subject: ApiSubject): void {
       expect(allowed).toEqual([true, true, true, false, true, false]);
     });
 
-    it("does not find subjects of another tenant, unknown ones or ids of the other kind", async () => {
+    it("does not find principals of another tenant, unknown ones or ids of the other kind", async () => {
       const [tenant, other] = [await createTenant(), await createTenant()];
       await other.createApplication("private", { permissions, externalId: "theirs" });
       const session = await tenant.openSession({ permissions });
-      const subjects: CheckInit[] = [
+      const principals: CheckInit[] = [
         { applicationId: other.backend.id },
         { sessionId: idOf(await other.openSession({ permissions })) },
         { externalId: "theirs" },
@@ -65,7 +65,7 @@ export function describeCheckSubjects(subject: ApiSubject): void {
         { applicationId: idOf(session) },
         { sessionId: tenant.backend.id },
       ];
-      for (const by of subjects) {
+      for (const by of principals) {
         const { allowed, reason, applicationId } = await check(tenant, { ...by, permission });
         expect([by, allowed, reason, applicationId]).toEqual([
           by,
@@ -94,7 +94,7 @@ export function describeCheckSubjects(subject: ApiSubject): void {
       ]);
     });
 
-    it("reports disabled and expired subjects like their keys", async () => {
+    it("reports disabled and expired principals like their keys", async () => {
       const tenant = await createTenant();
       const { clock } = server();
       const expiresAt = timestampFromMs(clock.now() + minute);
@@ -148,7 +148,7 @@ export function describeCheckSubjects(subject: ApiSubject): void {
       ]);
     });
 
-    it("refuses a check without a subject", async () => {
+    it("refuses a check without a principal", async () => {
       const tenant = await createTenant();
       const { errors } = await expectRefused(
         api().checkAccess(tenant.root.key, { permission }),

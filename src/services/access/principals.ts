@@ -16,70 +16,70 @@ import type { Pace } from "../../lib/event-loop.js";
 import type { Store } from "../../store/port/store.js";
 
 /** The application or session that a check is about. */
-export interface Subject {
+export interface Principal {
   /** Absent if there is none in the caller's tenant, or the caller may not see it. */
   readonly owner?: Caller | undefined;
-  /** Why the subject has no access; absent if it is active. */
+  /** Why the principal has no access; absent if it is active. */
   readonly inactiveReason?: InactiveKey["reason"] | undefined;
 }
 
-/** Finds the subjects of checks, by key or id, in the caller's tenant. Use of a key is recorded. */
-export interface Subjects {
-  find(caller: Caller, request: CheckAccessRequest): MaybePromise<Subject>;
+/** Finds the principals of checks, by key or id, in the caller's tenant. Use of a key is recorded. */
+export interface Principals {
+  find(caller: Caller, request: CheckAccessRequest): MaybePromise<Principal>;
 
-  /** Finds the subjects of many checks, each once, by {@link subjectIdOf}. Those in `known` are not read again. */
+  /** Finds the principals of many checks, each once, by {@link principalIdOf}. Those in `known` are not read again. */
   findMany(
     caller: Caller,
     requests: readonly CheckAccessRequest[],
     options: FindManyOptions,
-  ): Promise<SubjectsById>;
+  ): Promise<PrincipalsById>;
 }
 
-type Principal = CheckAccessRequest["principal"];
+type PrincipalReference = CheckAccessRequest["principal"];
 
-export type SubjectsById = ReadonlyMap<string, Subject>;
+export type PrincipalsById = ReadonlyMap<string, Principal>;
 
 interface FindManyOptions {
-  readonly known: SubjectsById;
+  readonly known: PrincipalsById;
   readonly pace: Pace;
 }
 
-/** Identifies the subject of a check within a batch. */
-export function subjectIdOf(request: CheckAccessRequest): string {
+/** Identifies the principal of a check within a batch. */
+export function principalIdOf(request: CheckAccessRequest): string {
   const { case: kind, value = "" } = request.principal;
   return `${kind} ${isUuid(kind) ? value.toLowerCase() : value}`;
 }
 
-function isUuid(kind: Principal["case"]): boolean {
+function isUuid(kind: PrincipalReference["case"]): boolean {
   return kind === "applicationId" || kind === "sessionId";
 }
 
-interface SubjectOptions {
+interface PrincipalOptions {
   readonly store: Store;
   readonly keyring: Keyring;
   readonly lastUsed: Pick<LastUsedTracker, "record">;
   readonly grantPolicy: GrantPolicy;
 }
 
-const unknown: Subject = {};
+const unknown: Principal = {};
 
-export function createSubjects({
+export function createPrincipals({
   store,
   keyring,
   lastUsed,
   grantPolicy,
-}: SubjectOptions): Subjects {
+}: PrincipalOptions): Principals {
   const identify = createAuthenticate(store, keyring, grantPolicy);
   const identifyMany = createAuthenticateMany(store, keyring, grantPolicy);
   const identifyInactive = createIdentifyInactive(store, keyring);
   const findById = createFindById(store, grantPolicy);
 
-  /** The subject with a key, whose valid owner was looked up. If there is none, looks up whom it belonged to. */
-  function subjectByKey(
+  /** The principal with a key, whose valid owner was looked up. If there is none, looks up whom it belonged to. */
+  function principalByKey(
     caller: Caller,
     key: string,
     owner: Caller | undefined,
-  ): MaybePromise<Subject> {
+  ): MaybePromise<Principal> {
     if (owner?.application.tenantId === caller.application.tenantId) {
       lastUsed.record(owner);
       return { owner };
@@ -91,79 +91,79 @@ export function createSubjects({
     );
   }
 
-  function subjectById(caller: Caller, principal: Principal): MaybePromise<Subject> {
-    return mapMaybePromise(findById(caller.application.tenantId, principal), (subject) =>
-      ifVisible(caller, subject),
+  function principalById(caller: Caller, reference: PrincipalReference): MaybePromise<Principal> {
+    return mapMaybePromise(findById(caller.application.tenantId, reference), (principal) =>
+      ifVisible(caller, principal),
     );
   }
 
   return {
-    find(caller, { principal }) {
-      const { case: kind, value } = principal;
+    find(caller, { principal: reference }) {
+      const { case: kind, value } = reference;
       return kind === "key"
-        ? mapMaybePromise(identify(value), (owner) => subjectByKey(caller, value, owner))
-        : subjectById(caller, principal);
+        ? mapMaybePromise(identify(value), (owner) => principalByKey(caller, value, owner))
+        : principalById(caller, reference);
     },
 
     async findMany(caller, requests, { known, pace }) {
-      const found = new Map<string, MaybePromise<Subject>>();
-      const wanted = new Map<string, Principal>();
+      const found = new Map<string, MaybePromise<Principal>>();
+      const wanted = new Map<string, PrincipalReference>();
       for (const request of requests) {
-        const id = subjectIdOf(request);
-        const subject = known.get(id);
-        if (subject) {
-          found.set(id, subject);
+        const id = principalIdOf(request);
+        const principal = known.get(id);
+        if (principal) {
+          found.set(id, principal);
         } else {
           wanted.set(id, request.principal);
         }
       }
       const owners = await identifyMany([...wanted.values()].map(keyOf));
       let index = 0;
-      for (const [id, principal] of wanted) {
+      for (const [id, reference] of wanted) {
         await pace();
         const owner = owners[index++];
-        const subject =
-          principal.case === "key"
-            ? subjectByKey(caller, principal.value, owner)
-            : subjectById(caller, principal);
-        if (subject instanceof Promise) {
+        const principal =
+          reference.case === "key"
+            ? principalByKey(caller, reference.value, owner)
+            : principalById(caller, reference);
+        if (principal instanceof Promise) {
           // Awaited below. An unhandled rejection before that would end the process.
-          subject.catch(() => {});
+          principal.catch(() => {});
         }
-        found.set(id, subject);
+        found.set(id, principal);
       }
-      for (const [id, subject] of found) {
-        if (subject instanceof Promise) {
-          found.set(id, await subject);
+      for (const [id, principal] of found) {
+        if (principal instanceof Promise) {
+          found.set(id, await principal);
         }
       }
-      return found as SubjectsById;
+      return found as PrincipalsById;
     },
   };
 }
 
-/** The key of a subject, or a text that is none. */
-function keyOf(principal: Principal): string {
-  return principal.case === "key" ? principal.value : "";
+/** The key of a principal, or a text that is none. */
+function keyOf(reference: PrincipalReference): string {
+  return reference.case === "key" ? reference.value : "";
 }
 
 /** Other tenants are invisible. Only callers that can read applications may see that one is disabled. */
-function ifVisible(caller: Caller, subject: Subject): Subject {
-  const { owner, inactiveReason } = subject;
+function ifVisible(caller: Caller, principal: Principal): Principal {
+  const { owner, inactiveReason } = principal;
   const isVisible =
     owner?.application.tenantId === caller.application.tenantId &&
     (inactiveReason !== "disabled" || callerHolds(caller, "application:read"));
-  return isVisible ? subject : unknown;
+  return isVisible ? principal : unknown;
 }
 
-/** Finds subjects by id or external id, active or not. */
+/** Finds principals by id or external id, active or not. */
 function createFindById(
   { applications, sessions }: Store,
   grantPolicy: GrantPolicy,
-): (tenantId: string, principal: Principal) => MaybePromise<Subject> {
+): (tenantId: string, reference: PrincipalReference) => MaybePromise<Principal> {
   const addBoundary = createAddBoundary(grantPolicy);
 
-  function toSubject(owner: Caller | undefined, isExpired: boolean): Subject {
+  function toPrincipal(owner: Caller | undefined, isExpired: boolean): Principal {
     if (!owner) {
       return unknown;
     }
@@ -171,38 +171,38 @@ function createFindById(
     return { owner, inactiveReason };
   }
 
-  function findSession(id: string): MaybePromise<Subject> {
+  function findSession(id: string): MaybePromise<Principal> {
     return mapMaybePromise(sessions.find(id), (active) =>
       active
-        ? toSubject(addBoundary(active), false)
-        : mapMaybePromise(sessions.findExpired(id), (expired) => toSubject(expired, true)),
+        ? toPrincipal(addBoundary(active), false)
+        : mapMaybePromise(sessions.findExpired(id), (expired) => toPrincipal(expired, true)),
     );
   }
 
-  function findApplication(id: string): MaybePromise<Subject> {
+  function findApplication(id: string): MaybePromise<Principal> {
     return mapMaybePromise(applications.find(id), (active) =>
       active
-        ? toSubject({ application: active }, false)
+        ? toPrincipal({ application: active }, false)
         : mapMaybePromise(applications.findExpired(id), (expired) =>
-            toSubject(expired && { application: expired }, true),
+            toPrincipal(expired && { application: expired }, true),
           ),
     );
   }
 
-  async function findByExternalId(tenantId: string, externalId: string): Promise<Subject> {
+  async function findByExternalId(tenantId: string, externalId: string): Promise<Principal> {
     const query = { tenantId, filter: { externalId }, size: 1, from: { page: 1 } };
     const [application] = (await applications.list(query)).items;
-    return toSubject(application && { application }, false);
+    return toPrincipal(application && { application }, false);
   }
 
-  return (tenantId, principal) => {
-    switch (principal.case) {
+  return (tenantId, reference) => {
+    switch (reference.case) {
       case "applicationId":
-        return findApplication(principal.value.toLowerCase());
+        return findApplication(reference.value.toLowerCase());
       case "sessionId":
-        return findSession(principal.value.toLowerCase());
+        return findSession(reference.value.toLowerCase());
       case "externalId":
-        return findByExternalId(tenantId, principal.value);
+        return findByExternalId(tenantId, reference.value);
       default:
         return unknown;
     }
