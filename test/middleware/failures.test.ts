@@ -223,9 +223,11 @@ describe("the pipeline: observe, deadline, authenticate, authorize, validate", (
         ]),
       ) as T;
     const { applications, sessions } = base.store;
+    const { change } = record({ change: base.store.change }, "store");
     return overrideStore(base.store, {
       applications: record(applications, "applications"),
       sessions: record(sessions, "sessions"),
+      change,
     });
   }
 
@@ -252,7 +254,7 @@ describe("the pipeline: observe, deadline, authenticate, authorize, validate", (
     expectProblem(await put(root.key, '{"name":""}'), 400, "invalid_request");
     expect(calls).toEqual(["applications.find", "applications.find"]);
     expectProblem(await put(root.key, valid), 404, "application_not_found");
-    expect(calls.slice(2)).toEqual(["applications.find", "applications.update"]);
+    expect(calls.slice(2)).toEqual(["applications.find", "store.change"]);
     expect(logs.map(({ code }) => code)).toEqual([
       "unauthenticated",
       "permission_denied",

@@ -64,6 +64,7 @@ export function useMongo(): TestMongo {
       const database = db.databaseName;
       const store = withOperations(
         await openMongoStore({ uri: longTimeoutUri, database, ...options }),
+        false,
       );
       stores.push(store);
       return store;

@@ -109,8 +109,12 @@ interface SessionOperations {
   ): Promise<boolean>;
 }
 
-export function withOperations(store: Store): OperableStore {
-  const operations = createOperations(store);
+/**
+ * Adds operations to a store. They return records as the store reads them, for stores
+ * whose records are not plain objects, unless `readsBack` is false.
+ */
+export function withOperations(store: Store, readsBack = true): OperableStore {
+  const operations = createOperations(store, readsBack);
   return {
     ...store,
     applications: { ...store.applications, ...operations.applications },
@@ -118,12 +122,18 @@ export function withOperations(store: Store): OperableStore {
   };
 }
 
-function createOperations(store: Store): {
+function createOperations(
+  store: Store,
+  readsBack: boolean,
+): {
   readonly applications: ApplicationOperations;
   readonly sessions: SessionOperations;
 } {
   /** The record as the store returns it, unless it has changed again. */
   async function asStored(record: ApplicationRecord): Promise<ApplicationRecord> {
+    if (!readsBack) {
+      return record;
+    }
     const { find, findExpired } = store.applications;
     const found = (await find(record.id)) ?? (await findExpired(record.id));
     return found?.version === record.version ? found : record;
@@ -216,8 +226,8 @@ function createOperations(store: Store): {
             return { put: opened, provided, response, result: opened };
           },
         });
-        const found = opened && (await store.sessions.find(opened.id))?.session;
-        return found?.version === opened?.version ? found : opened;
+        const found = opened && readsBack && (await store.sessions.find(opened.id));
+        return found && found.session.version === opened?.version ? found.session : opened;
       },
 
       authorize: ({ sessionId, tenantId, nonceHashes, authorizedBy, quota, ...grant }, context) => {
