@@ -91,6 +91,16 @@ export function readUpdatedFields(
   };
 }
 
+/** The paths of what an update changes, sorted: the same however the update names it. */
+export function updatedPaths(mask: UpdateMask, message: Message): string[] {
+  const updated = readUpdatedFields(mask, message);
+  const fields = mask.updatable.filter(updated.has).map(toName);
+  const keys = mask.updatable.flatMap((field) =>
+    updated.keysOf(field).map((key) => pathOfKey(field, key)),
+  );
+  return [...fields, ...keys].sort();
+}
+
 /**
  * Whether an update mask may have a path: it names a field of the resource, all fields, or one
  * key of a map. Fields that only the service sets may be named, but are not changed (AIP-203).

@@ -9,6 +9,7 @@ import {
   type MessageInitShape,
   toBinary,
 } from "@bufbuild/protobuf";
+import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { createContextKey, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
 import type { Caller } from "../auth/caller.js";
 import type { ReadKey } from "../auth/read-key.js";
@@ -20,6 +21,7 @@ import {
 } from "../contract/headers.js";
 import { containsKeyPrefix } from "../contract/key-format.js";
 import { isReplayable, methodName } from "../contract/methods.js";
+import { updatedPaths, updateMaskOf } from "../contract/update-mask.js";
 import {
   idempotencyConflict,
   idempotencyKeyReused,
@@ -187,19 +189,26 @@ function idOf({ session, application }: Caller): string {
 
 /** Equal for equal messages in every protocol. */
 function fingerprintOf(schema: DescMessage, message: Message): Buffer {
-  return createHash("sha256")
-    .update(bytesOf(schema, withSortedMaps(schema, message)))
-    .digest();
+  const normalized = { ...message, ...sortedMapsOf(schema, message), ...maskOf(schema, message) };
+  return createHash("sha256").update(bytesOf(schema, normalized)).digest();
 }
 
-/** Sorts the pairs of maps. Clients send them in any order, which may differ in a repeated call. */
-function withSortedMaps({ fields }: DescMessage, message: Message): object {
+/** The maps with sorted pairs. Clients send them in any order, which may differ in a repeated call. */
+function sortedMapsOf({ fields }: DescMessage, message: Message): object {
   const given = message as unknown as Readonly<Record<string, object>>;
   const maps = fields.flatMap(({ fieldKind, localName }) => {
     const pairs = fieldKind === "map" ? Object.entries(given[localName] ?? {}) : [];
     return pairs.length > 1 ? [[localName, Object.fromEntries(pairs.sort(byKey))]] : [];
   });
-  return maps.length === 0 ? message : { ...message, ...Object.fromEntries(maps) };
+  return Object.fromEntries(maps);
+}
+
+/** The update mask, if there is one. REST fills it from the body, and other protocols may leave it out. */
+function maskOf(schema: DescMessage, message: Message): object {
+  const mask = updateMaskOf(schema);
+  return mask
+    ? { [mask.field.localName]: create(FieldMaskSchema, { paths: updatedPaths(mask, message) }) }
+    : {};
 }
 
 function byKey([one]: readonly [string, unknown], [other]: readonly [string, unknown]): number {
