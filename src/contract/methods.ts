@@ -18,7 +18,7 @@ import { KeyService } from "../../gen/latchkey/v1/key_service_pb.js";
 import {
   type Access,
   access,
-  CallerKind,
+  CallerType,
   http_header,
   http_status,
   ignores_other_types,
@@ -71,15 +71,15 @@ export function isOwnPermission(name: string): boolean {
 /** Whether an application of this type, or a session, may hold the permission. */
 export function mayHold(holder: ApplicationType | "session", permission: string): boolean {
   const holders = ownByName.get(permission)?.holders ?? [];
-  return holders.length === 0 || holders.includes(callerKinds[holder]);
+  return holders.length === 0 || holders.includes(callerTypes[holder]);
 }
 
-export const callerKinds = {
-  private: CallerKind.PRIVATE,
-  public: CallerKind.PUBLIC,
-  management: CallerKind.MANAGEMENT,
-  session: CallerKind.SESSION,
-} as const satisfies Record<ApplicationType | "session", CallerKind>;
+export const callerTypes = {
+  private: CallerType.PRIVATE,
+  public: CallerType.PUBLIC,
+  management: CallerType.MANAGEMENT,
+  session: CallerType.SESSION,
+} as const satisfies Record<ApplicationType | "session", CallerType>;
 
 /** The access option of a method. Throws if it is missing or names an undeclared permission. */
 export function accessOf(method: DescMethod): Access {

@@ -1,9 +1,9 @@
 import type { DescField, DescMethod, Message } from "@bufbuild/protobuf";
-import { type Access, CallerKind } from "../../gen/latchkey/v1/options_pb.js";
+import { type Access, CallerType } from "../../gen/latchkey/v1/options_pb.js";
 import { type Caller, callerHolds } from "../auth/caller.js";
 import { nameOf } from "../contract/decisions/explain.js";
 import { holds } from "../contract/grants.js";
-import { accessOf, callerKinds } from "../contract/methods.js";
+import { accessOf, callerTypes } from "../contract/methods.js";
 import { type Problem, permissionDenied } from "../errors.js";
 
 interface Authorize {
@@ -14,7 +14,7 @@ interface Authorize {
   request(caller: Caller, method: DescMethod, request: Message): void;
 }
 
-/** Enforces the access rule of each method: caller kind and permission. */
+/** Enforces the access rule of each method: type of caller and permission. */
 export function createAuthorize(methods: readonly DescMethod[]): Authorize {
   const rules = new Map(methods.map((method) => [method, createRule(method)]));
 
@@ -67,8 +67,8 @@ function createRule(method: DescMethod): Rule {
 }
 
 function refuse({ callers, permission }: Access, caller: Caller): Problem | undefined {
-  const kind = callerKinds[caller.session ? "session" : caller.application.type];
-  if (callers.length > 0 && !callers.includes(kind)) {
+  const type = callerTypes[caller.session ? "session" : caller.application.type];
+  if (callers.length > 0 && !callers.includes(type)) {
     return permissionDenied(
       `This method requires the key of a ${callers.map(labelOf).join(" or ")}, but yours belongs to ${nameOf(caller)}.`,
     );
@@ -91,7 +91,7 @@ function denialReason({ session, boundary }: Caller, permission: string): string
     : "does not hold it: grant it, or use another key";
 }
 
-function labelOf(kind: CallerKind): string {
-  const label = CallerKind[kind].toLowerCase();
-  return kind === CallerKind.SESSION ? label : `${label} application`;
+function labelOf(type: CallerType): string {
+  const label = CallerType[type].toLowerCase();
+  return type === CallerType.SESSION ? label : `${label} application`;
 }

@@ -16,7 +16,7 @@ import { Health } from "../../gen/grpc/health/v1/health_pb.js";
 import { CheckAccessRequestSchema } from "../../gen/latchkey/v1/access_service_pb.js";
 import { EventSchema, EventService } from "../../gen/latchkey/v1/event_service_pb.js";
 import { KeyService } from "../../gen/latchkey/v1/key_service_pb.js";
-import { access, CallerKind } from "../../gen/latchkey/v1/options_pb.js";
+import { access, CallerType } from "../../gen/latchkey/v1/options_pb.js";
 import { createKeyring, generateKey } from "../../src/auth/keys.js";
 import { choicesOf, validationRules } from "../../src/contract/fields.js";
 import { gatewayKeyHeader } from "../../src/contract/headers.js";
@@ -180,9 +180,9 @@ describe("the format of a subject's key", () => {
     return validator.validate(CheckAccessRequestSchema, request).kind === "valid";
   };
 
-  it.each(["prv", "pub", "mgt", "ses"] as const)("matches keys of kind %s", (kind) => {
+  it.each(["prv", "pub", "mgt", "ses"] as const)("matches keys of type %s", (type) => {
     for (let i = 0; i < 20; i++) {
-      expect(isAccepted(generateKey(kind, newId(Date.now())))).toBe(true);
+      expect(isAccepted(generateKey(type, newId(Date.now())))).toBe(true);
     }
   });
 
@@ -234,14 +234,14 @@ describe("docs/reference/api.md", () => {
     const expected = methods.map((method) => {
       const { permission, callers, unauthenticated, ownSession } = accessOf(method);
       const { pattern } = getOption(method, http);
-      const callerKinds = callers
-        .map((kind) => `a ${CallerKind[kind]?.toLowerCase()} key`)
+      const callerTypes = callers
+        .map((type) => `a ${CallerType[type]?.toLowerCase()} key`)
         .join(", ");
       return [
         method.name,
         pattern.case ? `\`${pattern.case.toUpperCase()} ${pattern.value}\`` : "–",
         permission === ""
-          ? callerKinds || (unauthenticated ? "no key" : "any valid key")
+          ? callerTypes || (unauthenticated ? "no key" : "any valid key")
           : `\`${permission}\`${ownSession === "" ? "" : "; the session's own key"}`,
       ];
     });

@@ -15,7 +15,7 @@ import { describe, expect, it } from "@jest/globals";
 import { http } from "../../gen/google/api/annotations_pb.js";
 import {
   access,
-  CallerKind,
+  CallerType,
   errors,
   http_header,
   leaves_out,
@@ -359,7 +359,7 @@ describe.each(methods)("the operation of $name", ({ method, operation }) => {
     expect(operation.description).toContain(permission && `\`${permission}\``);
     expect(operation["x-callers"]?.length === 0).toBe(unauthenticated);
     if (callers.length > 0) {
-      expect(operation["x-callers"]).toEqual(callers.map((kind) => CallerKind[kind].toLowerCase()));
+      expect(operation["x-callers"]).toEqual(callers.map((type) => CallerType[type].toLowerCase()));
     }
   });
 

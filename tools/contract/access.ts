@@ -30,31 +30,31 @@ export function describeAccess(contract: Contract, method: DescMethod): string {
   return required + own + places;
 }
 
-/** The kinds of caller that are allowed and can hold the permission. Empty if no key is required. */
+/** The types of caller that are allowed and can hold the permission. Empty if no key is required. */
 export function getCallers(contract: Contract, method: DescMethod): string[] {
   const { permission, callers, unauthenticated } = contract.access(method);
   if (unauthenticated) {
     return [];
   }
   const holders = permission ? getHolders(contract, method, permission) : [];
-  return contract.callerKinds.filter(
-    (kind) =>
-      (callers.length === 0 || callers.includes(kind)) &&
-      (holders.length === 0 || holders.includes(kind)),
+  return contract.callerTypes.filter(
+    (type) =>
+      (callers.length === 0 || callers.includes(type)) &&
+      (holders.length === 0 || holders.includes(type)),
   );
 }
 
 /** An example of the error for a caller that may not call the method. */
 export function createRefusalExample(contract: Contract, method: DescMethod): string {
   const { permission, callers } = contract.access(method);
-  const kind = contract.callerKinds.find((name) => callers.length === 0 || !callers.includes(name));
-  const caller = `the ${kind} application "Storefront" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213)`;
+  const type = contract.callerTypes.find((name) => callers.length === 0 || !callers.includes(name));
+  const caller = `the ${type} application "Storefront" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213)`;
   return callers.length > 0
     ? `This method requires the key of ${oneOf(callers)}, but yours belongs to ${caller}.`
     : `This method requires the permission ${permission}, but ${caller} does not hold it: grant it, or use another key.`;
 }
 
-/** The kinds of caller that may hold a permission. Empty means every kind. */
+/** The types of caller that may hold a permission. Empty means every type. */
 function getHolders(contract: Contract, method: DescMethod, permission: string): readonly string[] {
   const services = [...contract.registry].filter((type) => type.kind === "service");
   const declared = services
@@ -66,11 +66,11 @@ function getHolders(contract: Contract, method: DescMethod, permission: string):
   return declared.holders;
 }
 
-function toPlural(kind: string): string {
-  return kind === "session" ? "sessions" : `${kind} applications`;
+function toPlural(type: string): string {
+  return type === "session" ? "sessions" : `${type} applications`;
 }
 
 function oneOf(callers: readonly string[]): string {
-  const labels = callers.map((kind) => (kind === "session" ? kind : `${kind} application`));
+  const labels = callers.map((type) => (type === "session" ? type : `${type} application`));
   return `a ${formatList(labels, "disjunction")}`;
 }

@@ -129,7 +129,7 @@ export function getAuthErrors(contract: Contract, method: DescMethod): string[] 
   if (contract.access(method).unauthenticated) {
     return [];
   }
-  const isOpen = getCallers(contract, method).length === contract.callerKinds.length;
+  const isOpen = getCallers(contract, method).length === contract.callerTypes.length;
   return [
     "unauthenticated",
     ...(isOpen && !contract.access(method).permission ? [] : ["permission_denied"]),

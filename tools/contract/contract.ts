@@ -19,8 +19,8 @@ export const contractPackage = "latchkey.v1";
 /** Reads the options of the protos. */
 export interface Contract {
   readonly registry: Registry;
-  /** Every kind of caller, in lower case. */
-  readonly callerKinds: readonly string[];
+  /** Every type of caller, in lower case. */
+  readonly callerTypes: readonly string[];
 
   /** The REST bindings of a method, the main one first. */
   http(method: DescMethod): readonly HttpBinding[];
@@ -74,7 +74,7 @@ export interface HttpBinding {
 
 interface Access {
   readonly permission: string | undefined;
-  /** Empty allows every kind. */
+  /** Empty allows every type. */
   readonly callers: readonly string[];
   /** The header that carries the key, if it is not the configured one. */
   readonly keyHeader: string | undefined;
@@ -127,9 +127,9 @@ export function readContract(files: readonly DescFile[]): Contract {
 
   return {
     registry,
-    callerKinds: (registry.getEnum(`${contractPackage}.CallerKind`)?.values ?? [])
+    callerTypes: (registry.getEnum(`${contractPackage}.CallerType`)?.values ?? [])
       .filter(({ number }) => number !== 0)
-      .map(({ name }) => toCallerKind(name)),
+      .map(({ name }) => toCallerType(name)),
 
     http: (method) => {
       const rule = read<HttpRule>(method, "google.api.http");
@@ -140,7 +140,7 @@ export function readContract(files: readonly DescFile[]): Contract {
       const access = readOwn<AccessOption>(method, "access") ?? {};
       return {
         permission: access.permission,
-        callers: (access.callers ?? []).map(toCallerKind),
+        callers: (access.callers ?? []).map(toCallerType),
         keyHeader: access.key_header,
         acceptsAuthorization: access.authorization_header ?? false,
         unauthenticated: access.unauthenticated ?? false,
@@ -163,7 +163,7 @@ export function readContract(files: readonly DescFile[]): Contract {
     permissions: (service) =>
       (readOwn<Permission[]>(service, "permissions") ?? []).map((permission) => ({
         ...permission,
-        holders: (permission.holders ?? []).map(toCallerKind),
+        holders: (permission.holders ?? []).map(toCallerType),
       })),
 
     header: (field) => readOwn(field, "http_header"),
@@ -215,8 +215,8 @@ function createBinding(method: DescMethod, rule: HttpRule): HttpBinding {
   return { verb, path, pathFields, hasBody: rule.body === "*" };
 }
 
-function toCallerKind(enumValue: string): string {
-  return enumValue.replace("CALLER_KIND_", "").toLowerCase();
+function toCallerType(enumValue: string): string {
+  return enumValue.replace("CALLER_TYPE_", "").toLowerCase();
 }
 
 /** The values in a rule such as `this in ['one', 'other']`. */

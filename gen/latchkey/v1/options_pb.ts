@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file latchkey/v1/options.proto.
  */
 export const file_latchkey_v1_options: GenFile = /*@__PURE__*/
-  fileDesc("ChlsYXRjaGtleS92MS9vcHRpb25zLnByb3RvEgtsYXRjaGtleS52MSImCghSZXN0VGV4dBIMCgR2ZXJiGAEgASgJEgwKBHRleHQYAiABKAkiwgEKBkFjY2VzcxISCgpwZXJtaXNzaW9uGAEgASgJEigKB2NhbGxlcnMYAiADKA4yFy5sYXRjaGtleS52MS5DYWxsZXJLaW5kEhIKCmtleV9oZWFkZXIYAyABKAkSHAoUYXV0aG9yaXphdGlvbl9oZWFkZXIYBCABKAgSFwoPdW5hdXRoZW50aWNhdGVkGAUgASgIEhoKEmNsaWVudF9jZXJ0aWZpY2F0ZRgGIAEoCBITCgtvd25fc2Vzc2lvbhgHIAEoCSJUCgpQZXJtaXNzaW9uEgwKBG5hbWUYASABKAkSDgoGYWxsb3dzGAIgASgJEigKB2hvbGRlcnMYAyADKA4yFy5sYXRjaGtleS52MS5DYWxsZXJLaW5kKlkKCk91dHB1dE9ubHkSGwoXT1VUUFVUX09OTFlfVU5TUEVDSUZJRUQQABIXChNPVVRQVVRfT05MWV9JR05PUkVEEAESFQoRT1VUUFVUX09OTFlfRVFVQUwQAipgCgtXaXRob3V0TWFzaxIcChhXSVRIT1VUX01BU0tfVU5TUEVDSUZJRUQQABIZChVXSVRIT1VUX01BU0tfUkVRVUlSRUQQARIYChRXSVRIT1VUX01BU0tfQ0xFQVJFRBACKo8BCgpDYWxsZXJLaW5kEhsKF0NBTExFUl9LSU5EX1VOU1BFQ0lGSUVEEAASFwoTQ0FMTEVSX0tJTkRfUFJJVkFURRABEhYKEkNBTExFUl9LSU5EX1BVQkxJQxACEhoKFkNBTExFUl9LSU5EX01BTkFHRU1FTlQQAxIXChNDQUxMRVJfS0lORF9TRVNTSU9OEAQqXQoKUmVzdEZvcm1hdBIbChdSRVNUX0ZPUk1BVF9VTlNQRUNJRklFRBAAEhwKGFJFU1RfRk9STUFUX0xFTklFTlRfSlNPThABEhQKEFJFU1RfRk9STUFUX0ZPUk0QAjpNCgZhY2Nlc3MSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjRhgMgASgLMhMubGF0Y2hrZXkudjEuQWNjZXNzUgZhY2Nlc3M6QQoLaHR0cF9zdGF0dXMSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjShgMgASgFUgpodHRwU3RhdHVzOjgKBmVycm9ycxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNSGAyADKAlSBmVycm9yczo/CgpsZWF2ZXNfb3V0Eh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY1YYDIAMoCVIJbGVhdmVzT3V0OkAKCnJlcGxheWFibGUSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjXhgMgASgIUgpyZXBsYXlhYmxlOloKC3Jlc3RfZm9ybWF0Eh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY2IYDIAEoDjIXLmxhdGNoa2V5LnYxLlJlc3RGb3JtYXRSCnJlc3RGb3JtYXQ6RQoNcmVxdWVzdF9pdGVtcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNqGAyABKAlSDHJlcXVlc3RJdGVtczpHCg5yZXNwb25zZV9pdGVtcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNuGAyABKAlSDXJlc3BvbnNlSXRlbXM6SwoQcmVzcG9uc2VfZXhhbXBsZRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNyGAyABKAlSD3Jlc3BvbnNlRXhhbXBsZTpWCgpyZXN0X3RleHRzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY3YYDIAMoCzIVLmxhdGNoa2V5LnYxLlJlc3RUZXh0UglyZXN0VGV4dHM6OwoHZXhhbXBsZRIfLmdvb2dsZS5wcm90b2J1Zi5NZXNzYWdlT3B0aW9ucxjRhgMgASgJUgdleGFtcGxlOlwKC3Blcm1pc3Npb25zEh8uZ29vZ2xlLnByb3RvYnVmLlNlcnZpY2VPcHRpb25zGNOGAyADKAsyFy5sYXRjaGtleS52MS5QZXJtaXNzaW9uUgtwZXJtaXNzaW9uczpnChFrbm93bl9wZXJtaXNzaW9ucxIfLmdvb2dsZS5wcm90b2J1Zi5TZXJ2aWNlT3B0aW9ucxjWhgMgAygLMhcubGF0Y2hrZXkudjEuUGVybWlzc2lvblIQa25vd25QZXJtaXNzaW9uczpACgtodHRwX2hlYWRlchIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY0YYDIAEoCVIKaHR0cEhlYWRlcjpACgt0ZXh0X2hlYWRlchIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY2oYDIAEoCVIKdGV4dEhlYWRlcjpPChNpZ25vcmVzX290aGVyX3R5cGVzEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjbhgMgASgIUhFpZ25vcmVzT3RoZXJUeXBlczpZCgtvdXRwdXRfb25seRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY3IYDIAEoDjIXLmxhdGNoa2V5LnYxLk91dHB1dE9ubHlSCm91dHB1dE9ubHk6XAoMd2l0aG91dF9tYXNrEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjdhgMgASgOMhgubGF0Y2hrZXkudjEuV2l0aG91dE1hc2tSC3dpdGhvdXRNYXNrQksKD2NvbS5sYXRjaGtleS52MVABWjZleGFtcGxlLmNvbS9sYXRjaGtleS9jbGllbnRzL2dvL2xhdGNoa2V5L3YxO2xhdGNoa2V5djFiBnByb3RvMw", [file_google_protobuf_descriptor]);
+  fileDesc("ChlsYXRjaGtleS92MS9vcHRpb25zLnByb3RvEgtsYXRjaGtleS52MSImCghSZXN0VGV4dBIMCgR2ZXJiGAEgASgJEgwKBHRleHQYAiABKAkiwgEKBkFjY2VzcxISCgpwZXJtaXNzaW9uGAEgASgJEigKB2NhbGxlcnMYAiADKA4yFy5sYXRjaGtleS52MS5DYWxsZXJUeXBlEhIKCmtleV9oZWFkZXIYAyABKAkSHAoUYXV0aG9yaXphdGlvbl9oZWFkZXIYBCABKAgSFwoPdW5hdXRoZW50aWNhdGVkGAUgASgIEhoKEmNsaWVudF9jZXJ0aWZpY2F0ZRgGIAEoCBITCgtvd25fc2Vzc2lvbhgHIAEoCSJUCgpQZXJtaXNzaW9uEgwKBG5hbWUYASABKAkSDgoGYWxsb3dzGAIgASgJEigKB2hvbGRlcnMYAyADKA4yFy5sYXRjaGtleS52MS5DYWxsZXJUeXBlKlkKCk91dHB1dE9ubHkSGwoXT1VUUFVUX09OTFlfVU5TUEVDSUZJRUQQABIXChNPVVRQVVRfT05MWV9JR05PUkVEEAESFQoRT1VUUFVUX09OTFlfRVFVQUwQAipgCgtXaXRob3V0TWFzaxIcChhXSVRIT1VUX01BU0tfVU5TUEVDSUZJRUQQABIZChVXSVRIT1VUX01BU0tfUkVRVUlSRUQQARIYChRXSVRIT1VUX01BU0tfQ0xFQVJFRBACKo8BCgpDYWxsZXJUeXBlEhsKF0NBTExFUl9UWVBFX1VOU1BFQ0lGSUVEEAASFwoTQ0FMTEVSX1RZUEVfUFJJVkFURRABEhYKEkNBTExFUl9UWVBFX1BVQkxJQxACEhoKFkNBTExFUl9UWVBFX01BTkFHRU1FTlQQAxIXChNDQUxMRVJfVFlQRV9TRVNTSU9OEAQqXQoKUmVzdEZvcm1hdBIbChdSRVNUX0ZPUk1BVF9VTlNQRUNJRklFRBAAEhwKGFJFU1RfRk9STUFUX0xFTklFTlRfSlNPThABEhQKEFJFU1RfRk9STUFUX0ZPUk0QAjpNCgZhY2Nlc3MSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjRhgMgASgLMhMubGF0Y2hrZXkudjEuQWNjZXNzUgZhY2Nlc3M6QQoLaHR0cF9zdGF0dXMSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjShgMgASgFUgpodHRwU3RhdHVzOjgKBmVycm9ycxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNSGAyADKAlSBmVycm9yczo/CgpsZWF2ZXNfb3V0Eh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY1YYDIAMoCVIJbGVhdmVzT3V0OkAKCnJlcGxheWFibGUSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjXhgMgASgIUgpyZXBsYXlhYmxlOloKC3Jlc3RfZm9ybWF0Eh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY2IYDIAEoDjIXLmxhdGNoa2V5LnYxLlJlc3RGb3JtYXRSCnJlc3RGb3JtYXQ6RQoNcmVxdWVzdF9pdGVtcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNqGAyABKAlSDHJlcXVlc3RJdGVtczpHCg5yZXNwb25zZV9pdGVtcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNuGAyABKAlSDXJlc3BvbnNlSXRlbXM6SwoQcmVzcG9uc2VfZXhhbXBsZRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNyGAyABKAlSD3Jlc3BvbnNlRXhhbXBsZTpWCgpyZXN0X3RleHRzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY3YYDIAMoCzIVLmxhdGNoa2V5LnYxLlJlc3RUZXh0UglyZXN0VGV4dHM6OwoHZXhhbXBsZRIfLmdvb2dsZS5wcm90b2J1Zi5NZXNzYWdlT3B0aW9ucxjRhgMgASgJUgdleGFtcGxlOlwKC3Blcm1pc3Npb25zEh8uZ29vZ2xlLnByb3RvYnVmLlNlcnZpY2VPcHRpb25zGNOGAyADKAsyFy5sYXRjaGtleS52MS5QZXJtaXNzaW9uUgtwZXJtaXNzaW9uczpnChFrbm93bl9wZXJtaXNzaW9ucxIfLmdvb2dsZS5wcm90b2J1Zi5TZXJ2aWNlT3B0aW9ucxjWhgMgAygLMhcubGF0Y2hrZXkudjEuUGVybWlzc2lvblIQa25vd25QZXJtaXNzaW9uczpACgtodHRwX2hlYWRlchIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY0YYDIAEoCVIKaHR0cEhlYWRlcjpACgt0ZXh0X2hlYWRlchIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY2oYDIAEoCVIKdGV4dEhlYWRlcjpPChNpZ25vcmVzX290aGVyX3R5cGVzEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjbhgMgASgIUhFpZ25vcmVzT3RoZXJUeXBlczpZCgtvdXRwdXRfb25seRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY3IYDIAEoDjIXLmxhdGNoa2V5LnYxLk91dHB1dE9ubHlSCm91dHB1dE9ubHk6XAoMd2l0aG91dF9tYXNrEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjdhgMgASgOMhgubGF0Y2hrZXkudjEuV2l0aG91dE1hc2tSC3dpdGhvdXRNYXNrQksKD2NvbS5sYXRjaGtleS52MVABWjZleGFtcGxlLmNvbS9sYXRjaGtleS9jbGllbnRzL2dvL2xhdGNoa2V5L3YxO2xhdGNoa2V5djFiBnByb3RvMw", [file_google_protobuf_descriptor]);
 
 /**
  * The text of a REST operation.
@@ -47,7 +47,7 @@ export const RestTextSchema: GenMessage<RestText> = /*@__PURE__*/
 
 /**
  * Who may call a method. The caller must hold the permission, if one is set, and
- * be of one of the kinds, if any are set.
+ * be of one of the types, if any are set.
  *
  * @generated from message latchkey.v1.Access
  */
@@ -60,11 +60,11 @@ export type Access = Message<"latchkey.v1.Access"> & {
   permission: string;
 
   /**
-   * The allowed kinds of caller. Empty allows every kind.
+   * The allowed types of caller. Empty allows every type.
    *
-   * @generated from field: repeated latchkey.v1.CallerKind callers = 2;
+   * @generated from field: repeated latchkey.v1.CallerType callers = 2;
    */
-  callers: CallerKind[];
+  callers: CallerType[];
 
   /**
    * The header that carries the caller's key, if it is not the configured one. The
@@ -138,9 +138,9 @@ export type Permission = Message<"latchkey.v1.Permission"> & {
   /**
    * Who may hold it: types of application, and sessions. Empty means everyone.
    *
-   * @generated from field: repeated latchkey.v1.CallerKind holders = 3;
+   * @generated from field: repeated latchkey.v1.CallerType holders = 3;
    */
-  holders: CallerKind[];
+  holders: CallerType[];
 };
 
 /**
@@ -218,41 +218,41 @@ export const WithoutMaskSchema: GenEnum<WithoutMask> = /*@__PURE__*/
   enumDesc(file_latchkey_v1_options, 1);
 
 /**
- * The owner of a key: an application of one of the three types, or a session.
+ * The type of the owner of a key: that of an application, or a session.
  *
- * @generated from enum latchkey.v1.CallerKind
+ * @generated from enum latchkey.v1.CallerType
  */
-export enum CallerKind {
+export enum CallerType {
   /**
-   * @generated from enum value: CALLER_KIND_UNSPECIFIED = 0;
+   * @generated from enum value: CALLER_TYPE_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
-   * @generated from enum value: CALLER_KIND_PRIVATE = 1;
+   * @generated from enum value: CALLER_TYPE_PRIVATE = 1;
    */
   PRIVATE = 1,
 
   /**
-   * @generated from enum value: CALLER_KIND_PUBLIC = 2;
+   * @generated from enum value: CALLER_TYPE_PUBLIC = 2;
    */
   PUBLIC = 2,
 
   /**
-   * @generated from enum value: CALLER_KIND_MANAGEMENT = 3;
+   * @generated from enum value: CALLER_TYPE_MANAGEMENT = 3;
    */
   MANAGEMENT = 3,
 
   /**
-   * @generated from enum value: CALLER_KIND_SESSION = 4;
+   * @generated from enum value: CALLER_TYPE_SESSION = 4;
    */
   SESSION = 4,
 }
 
 /**
- * Describes the enum latchkey.v1.CallerKind.
+ * Describes the enum latchkey.v1.CallerType.
  */
-export const CallerKindSchema: GenEnum<CallerKind> = /*@__PURE__*/
+export const CallerTypeSchema: GenEnum<CallerType> = /*@__PURE__*/
   enumDesc(file_latchkey_v1_options, 2);
 
 /**

@@ -11,7 +11,7 @@ export interface CallerColumn {
   /** For the documentation page. */
   readonly description: string;
   /** The type of the key's owner; `undefined` for an invalid key. */
-  getOwnerKind(method: DescMethod): ApplicationType | "session" | undefined;
+  getOwnerType(method: DescMethod): ApplicationType | "session" | undefined;
   /** Whether the key is expired, revoked or disabled. */
   readonly isInactive?: true;
   readonly isOtherTenant?: true;
@@ -36,7 +36,7 @@ function activeApplication(type: ApplicationType): CallerColumn {
   return {
     name: type,
     description: `${type} application`,
-    getOwnerKind: () => type,
+    getOwnerType: () => type,
     createKey: async (tenant, _type, permissions) =>
       (await tenant.createApplication(type, permissions)).key,
   };
@@ -48,26 +48,26 @@ function inactiveApplication(
   description: string,
   createKey: CallerColumn["createKey"],
 ): CallerColumn {
-  return { name, description, getOwnerKind: getAdmittedType, isInactive: true, createKey };
+  return { name, description, getOwnerType: getAdmittedType, isInactive: true, createKey };
 }
 
 export const callerColumns: readonly CallerColumn[] = [
   {
     name: "no key",
     description: "sends no key",
-    getOwnerKind: noOwner,
+    getOwnerType: noOwner,
     createKey: async () => undefined,
   },
   {
     name: "malformed",
     description: "sends text that is not a key",
-    getOwnerKind: noOwner,
+    getOwnerType: noOwner,
     createKey: async () => "secret",
   },
   {
     name: "unknown",
     description: "sends a well-formed key that was never issued",
-    getOwnerKind: noOwner,
+    getOwnerType: noOwner,
     createKey: async () => generateKey("prv", newId(0)),
   },
   activeApplication("public"),
@@ -76,21 +76,21 @@ export const callerColumns: readonly CallerColumn[] = [
   {
     name: "unauthorized session",
     description: "session that is not authorized yet and has no permissions",
-    getOwnerKind: session,
+    getOwnerType: session,
     hasNoPermissions: true,
     createKey: async (tenant) => (await tenant.createSession()).sessionKey,
   },
   {
     name: "session",
     description: "authorized session",
-    getOwnerKind: session,
+    getOwnerType: session,
     createKey: async (tenant, _type, permissions) =>
       (await tenant.createSession(permissions)).sessionKey,
   },
   {
     name: "own session",
     description: "session that is not authorized yet and acts on itself",
-    getOwnerKind: session,
+    getOwnerType: session,
     hasNoPermissions: true,
     specialTarget: "itself as session",
     createKey: async () => undefined,
@@ -135,7 +135,7 @@ export const callerColumns: readonly CallerColumn[] = [
   {
     name: "expired session",
     description: "authorized session that has expired",
-    getOwnerKind: session,
+    getOwnerType: session,
     isInactive: true,
     createKey: async (tenant, _type, permissions) => {
       const expiresAt = timestampFromMs(tenant.now() + expiryDelayMs);
@@ -145,7 +145,7 @@ export const callerColumns: readonly CallerColumn[] = [
   {
     name: "deleted session",
     description: "authorized session that was deleted",
-    getOwnerKind: session,
+    getOwnerType: session,
     isInactive: true,
     createKey: async (tenant, _type, permissions) => {
       const { id, sessionKey } = await tenant.createSession(permissions);
@@ -156,7 +156,7 @@ export const callerColumns: readonly CallerColumn[] = [
   {
     name: "other tenant",
     description: "application of another tenant, of a type that the method accepts",
-    getOwnerKind: getAdmittedType,
+    getOwnerType: getAdmittedType,
     isOtherTenant: true,
     createKey: async (tenant, type, permissions) =>
       (await tenant.createApplication(type, permissions)).key,
@@ -165,7 +165,7 @@ export const callerColumns: readonly CallerColumn[] = [
     name: "weaker",
     description:
       "application with the required permission that lacks another permission of this service held by its target",
-    getOwnerKind: getAdmittedType,
+    getOwnerType: getAdmittedType,
     specialTarget: "more privileged",
     createKey: async (tenant, type, permissions) =>
       (await tenant.createApplication(type, permissions)).key,
@@ -174,7 +174,7 @@ export const callerColumns: readonly CallerColumn[] = [
     name: "last manager",
     description:
       "management application with every permission of this service that acts on itself and is the only one that can create and update applications",
-    getOwnerKind: () => "management",
+    getOwnerType: () => "management",
     specialTarget: "itself as last manager",
     createKey: async () => undefined,
   },

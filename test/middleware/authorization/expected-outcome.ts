@@ -1,7 +1,7 @@
 import { type DescMethod, getOption } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import { errors } from "../../../gen/latchkey/v1/options_pb.js";
-import { accessOf, callerKinds, mayHold } from "../../../src/contract/methods.js";
+import { accessOf, callerTypes, mayHold } from "../../../src/contract/methods.js";
 import { problemCatalogue } from "../../../src/contract/problems.js";
 import type { CallerColumn } from "./callers.js";
 
@@ -21,19 +21,19 @@ export function getExpectedOutcome(
   holding: Holding,
 ): Outcome {
   const { permission, callers, keyHeader, ownSession } = accessOf(method);
-  const kind = column.getOwnerKind(method);
+  const type = column.getOwnerType(method);
   const needsPermission = permission !== "" && holding === "with" && !column.hasNoPermissions;
-  if (kind !== undefined && needsPermission && !mayHold(kind, permission)) {
+  if (type !== undefined && needsPermission && !mayHold(type, permission)) {
     return "impossible";
   }
-  if (kind === undefined || column.isInactive) {
+  if (type === undefined || column.isInactive) {
     return problemCatalogue.unauthenticated.status;
   }
   if (column.specialTarget === "itself as session" && ownSession !== "") {
     return "done";
   }
-  const isKindAllowed = callers.length === 0 || callers.includes(callerKinds[kind]);
-  if (!isKindAllowed || (permission !== "" && (holding === "without" || column.hasNoPermissions))) {
+  const isTypeAllowed = callers.length === 0 || callers.includes(callerTypes[type]);
+  if (!isTypeAllowed || (permission !== "" && (holding === "without" || column.hasNoPermissions))) {
     return problemCatalogue.permission_denied.status;
   }
   const canBeNotFound = getOption(method, errors).some((code) => code.endsWith("_not_found"));

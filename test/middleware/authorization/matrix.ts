@@ -69,7 +69,7 @@ export async function callMatrix(
 function createCells(method: DescMethod): PendingCell[] {
   return callerColumns.flatMap((column) => {
     const isFixed =
-      column.getOwnerKind(method) === undefined || column.hasNoPermissions || column.specialTarget;
+      column.getOwnerType(method) === undefined || column.hasNoPermissions || column.specialTarget;
     const holdings: Holding[] =
       isFixed || accessOf(method).permission === "" ? ["with"] : ["with", "without"];
     return holdings.map((holding) => ({
@@ -86,13 +86,13 @@ function createKeyFactory(tenant: MatrixTenant, otherTenant: MatrixTenant): KeyF
   const keys = new Map<string, Promise<string | undefined>>();
   return ({ method, column, holding }) => {
     const { permission } = accessOf(method);
-    const kind = column.getOwnerKind(method) ?? "private";
+    const type = column.getOwnerType(method) ?? "private";
     const others = ownPermissions
       .map(({ name }) => name)
-      .filter((name) => name !== permission && mayHold(kind, name));
+      .filter((name) => name !== permission && mayHold(type, name));
     const required = permission === "" ? [] : [permission];
     const permissions = ["token:read", ...(holding === "with" ? required : others)];
-    const id = JSON.stringify([column.name, kind, permissions]);
+    const id = JSON.stringify([column.name, type, permissions]);
     const owner = column.isOtherTenant ? otherTenant : tenant;
     const key = keys.get(id) ?? column.createKey(owner, getAdmittedType(method), permissions);
     keys.set(id, key);

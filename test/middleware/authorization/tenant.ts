@@ -1,7 +1,7 @@
 import type { DescMethod, MessageInitShape } from "@bufbuild/protobuf";
 import { durationFromMs, type Timestamp, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { CreateApplicationRequestSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { CallerKind } from "../../../gen/latchkey/v1/options_pb.js";
+import { CallerType } from "../../../gen/latchkey/v1/options_pb.js";
 import type { CreateSessionResponse } from "../../../gen/latchkey/v1/session_service_pb.js";
 import type { ApplicationType } from "../../../src/contract/grants.js";
 import { accessOf, ownPermissions } from "../../../src/contract/methods.js";
@@ -109,5 +109,5 @@ export async function findEvent(api: Api, key: string, target: string): Promise<
 /** Returns an application type that a method admits. */
 export function getAdmittedType(method: DescMethod): ApplicationType {
   const { callers } = accessOf(method);
-  return callers.includes(CallerKind.PUBLIC) ? "public" : "private";
+  return callers.includes(CallerType.PUBLIC) ? "public" : "private";
 }

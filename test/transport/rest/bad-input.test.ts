@@ -83,7 +83,7 @@ describe("documented errors", () => {
     expect(detail).toContain(target.privateId);
   });
 
-  it("refuses the wrong kind of caller with 403", async () => {
+  it("refuses the wrong type of caller with 403", async () => {
     const headers = { "svc-api-key": target.root.key };
     const response = await send(target, "/sessions", { method: "POST", headers });
     expect(expectProblem(response, 403, "permission_denied").detail).toContain(

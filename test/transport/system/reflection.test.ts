@@ -82,7 +82,7 @@ describe.each(Object.entries(versions))("%s", (_name, service) => {
     ["latchkey.v1.ApplicationService.CreateApplication", "latchkey/v1/application_service.proto"],
     ["latchkey.v1.Application", "latchkey/v1/application_service.proto"],
     ["latchkey.v1.Application.name", "latchkey/v1/application_service.proto"],
-    ["latchkey.v1.CallerKind", "latchkey/v1/options.proto"],
+    ["latchkey.v1.CallerType", "latchkey/v1/options.proto"],
     ["latchkey.v1.access", "latchkey/v1/options.proto"],
     ["grpc.health.v1.HealthCheckResponse.ServingStatus", "grpc/health/v1/health.proto"],
     ["google.rpc.Status", "google/rpc/status.proto"],
