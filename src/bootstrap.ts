@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { CreateApplicationRequestSchema } from "../gen/latchkey/v1/application_service_pb.js";
 import { generateKey, type Keyring } from "./auth/keys.js";
-import { kindFor } from "./contract/key-text.js";
+import { keyTypeOf } from "./contract/key-text.js";
 import { ownPermissions } from "./contract/methods.js";
 import { newId } from "./lib/uuid.js";
 import { stateOf } from "./services/events/audit.js";
@@ -39,7 +39,7 @@ export async function bootstrap({
   );
   const now = await store.now();
   const id = newId(now);
-  const key = generateKey(kindFor(type), id);
+  const key = generateKey(keyTypeOf(type), id);
   const keyId = newId(now);
   const created = newApplication(
     {

@@ -1,6 +1,6 @@
 import type { GrantPolicy } from "../config/settings.js";
 import { type ParsedKey, parseKey } from "../contract/key-format.js";
-import { kindFor } from "../contract/key-text.js";
+import { keyTypeOf } from "../contract/key-text.js";
 import { type MaybePromise, mapMaybePromise } from "../lib/async.js";
 import type { ApplicationRecord, SessionWithApplication } from "../store/port/records.js";
 import type { Store } from "../store/port/store.js";
@@ -69,7 +69,7 @@ function createLocate<T>(
             ),
       );
     }
-    return parsed.kind === "ses"
+    return parsed.type === "ses"
       ? mapMaybePromise(sessions[lookup](parsed.id), (found) =>
           finish(ownerOfSession(found, key, keyring), found),
         )
@@ -136,7 +136,7 @@ export function createAuthenticateMany(
       const parsed = parseOwnedKey(key);
       owners.set(key, undefined);
       if (parsed) {
-        (parsed.kind === "ses" ? sessionKeys : applicationKeys).push({ key, parsed });
+        (parsed.type === "ses" ? sessionKeys : applicationKeys).push({ key, parsed });
       } else {
         imported.push(key);
       }
@@ -224,7 +224,7 @@ function idsOf(owned: readonly Owned[]): string[] {
 /** Parses the key of an application or session. Nonces are not accepted. */
 function parseOwnedKey(key: string): ParsedKey | undefined {
   const parsed = parseKey(key);
-  return parsed?.kind === "non" ? undefined : parsed;
+  return parsed?.type === "non" ? undefined : parsed;
 }
 
 /** Creates a filter that drops owners whose key is disabled or has expired. */
@@ -268,11 +268,11 @@ function ownerOfSession(
 
 function ownerOfApplication(
   application: ApplicationRecord | undefined,
-  { kind }: ParsedKey,
+  { type }: ParsedKey,
   plaintextKey: string,
   keyring: Keyring,
 ): Caller | undefined {
-  if (!application || kindFor(application.type) !== kind) {
+  if (!application || keyTypeOf(application.type) !== type) {
     return undefined;
   }
   const key = keyring.find(plaintextKey, application.keys);

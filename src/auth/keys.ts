@@ -7,7 +7,7 @@ import {
   secretStart,
   secretWidth,
 } from "../contract/key-format.js";
-import { type KeyKind, mayBeImportedKey, minImportedKeyLength } from "../contract/key-text.js";
+import { type KeyType, mayBeImportedKey, minImportedKeyLength } from "../contract/key-text.js";
 import { base, digitCharCode, writeBase62 } from "../lib/base62.js";
 import { fillRandom } from "../lib/bytes.js";
 import { idToBytes } from "../lib/uuid.js";
@@ -16,14 +16,14 @@ import { idToBytes } from "../lib/uuid.js";
 const unbiasedLimit = 256 - (256 % base);
 
 /** Creates a key with a new secret. Store only its hash. */
-export function generateKey(kind: KeyKind, id: string): string {
-  return formatKey(kind, id, generateSecret());
+export function generateKey(type: KeyType, id: string): string {
+  return formatKey(type, id, generateSecret());
 }
 
 /** The key of an application or session with a secret. */
-export function formatKey(kind: KeyKind, id: string, secret: Uint8Array): string {
+export function formatKey(type: KeyType, id: string, secret: Uint8Array): string {
   const key = Buffer.allocUnsafe(keyLength);
-  key.write(`lk_${kind}_`, "latin1");
+  key.write(`lk_${type}_`, "latin1");
   writeBase62(idToBytes(id), key, idStart, secretStart);
   key.set(secret, secretStart);
   const check = Buffer.allocUnsafe(4);

@@ -102,7 +102,7 @@ function withoutPort(address: string | undefined): string | undefined {
 /** The id of the application or session of the key. Called only on a cache miss: parsing is expensive. */
 export function principalIdOf({ key }: CheckRequest): string | InvalidCheck {
   const parsed = parseKey(key);
-  return parsed && parsed.kind !== "non" ? parsed.id : malformedKey;
+  return parsed && parsed.type !== "non" ? parsed.id : malformedKey;
 }
 
 function copyToken(token: unknown): Token | undefined | "invalid" {

@@ -54,7 +54,7 @@ function describe({
   if (key !== undefined && !parsed) {
     return `The key is incomplete or mistyped: its checksum is wrong. Copy all ${keyLength} characters.`;
   }
-  return parsed?.kind === "non"
+  return parsed?.type === "non"
     ? "This is the nonce of a session and not a key: it only authorizes the session."
     : "The key is not valid: it may be replaced, revoked, expired, disabled or deleted.";
 }

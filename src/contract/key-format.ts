@@ -1,15 +1,15 @@
 import { crc32 } from "node:zlib";
 import { readBase62, readDigits } from "../lib/base62.js";
 import { idFromBytes } from "../lib/uuid.js";
-import { type KeyKind, keyKinds } from "./key-text.js";
+import { type KeyType, keyTypes } from "./key-text.js";
 
 /**
- * Keys and nonces have the form `lk_<kind>_<id><secret><check>`. The id is the
+ * Keys and nonces have the form `lk_<type>_<id><secret><check>`. The id is the
  * primary key of the application or session. The check is a CRC-32, which
  * detects a mistyped key without a read of the store.
  */
 export interface ParsedKey {
-  readonly kind: KeyKind;
+  readonly type: KeyType;
   /** The id of the application or session that the key belongs to. */
   readonly id: string;
 }
@@ -36,23 +36,23 @@ export function parseKey(text: string): ParsedKey | undefined {
   if (text.length !== keyLength || !text.startsWith("lk_") || text[idStart - 1] !== "_") {
     return undefined;
   }
-  const kind = kindIn(text);
+  const type = typeIn(text);
   const isIntact =
-    kind !== undefined &&
+    type !== undefined &&
     readDigits(text, checkStart, keyLength) === crc32(text.slice(0, checkStart)) &&
     readBase62(text, idStart, secretStart, idBytes);
-  return isIntact ? { kind, id: idFromBytes(idBytes) } : undefined;
+  return isIntact ? { type, id: idFromBytes(idBytes) } : undefined;
 }
 
 /** Whether a text contains the prefix of a key or nonce. */
 export function containsKeyPrefix(text: string): boolean {
-  return keyKinds.some((kind) => text.includes(`lk_${kind}_`));
+  return keyTypes.some((type) => text.includes(`lk_${type}_`));
 }
 
-function kindIn(text: string): KeyKind | undefined {
-  for (const kind of keyKinds) {
-    if (text.startsWith(kind, 3)) {
-      return kind;
+function typeIn(text: string): KeyType | undefined {
+  for (const type of keyTypes) {
+    if (text.startsWith(type, 3)) {
+      return type;
     }
   }
   return undefined;

@@ -3,18 +3,18 @@ import { isId } from "../lib/uuid-text.js";
 import type { ApplicationType } from "./grants.js";
 
 /** The second part of a key or nonce: what it belongs to. */
-export const keyKinds = ["prv", "pub", "mgt", "ses", "non"] as const;
-export type KeyKind = (typeof keyKinds)[number];
+export const keyTypes = ["prv", "pub", "mgt", "ses", "non"] as const;
+export type KeyType = (typeof keyTypes)[number];
 
-const kindOfType: Readonly<Record<ApplicationType, KeyKind>> = {
+const byApplicationType: Readonly<Record<ApplicationType, KeyType>> = {
   private: "prv",
   public: "pub",
   management: "mgt",
 };
 
-/** The kind of key that an application of this type has. */
-export function kindFor(type: ApplicationType): KeyKind {
-  return kindOfType[type];
+/** The type of the keys that an application of this type has. */
+export function keyTypeOf(type: ApplicationType): KeyType {
+  return byApplicationType[type];
 }
 
 /** The number of characters that a fingerprint shows of the id. */
@@ -22,7 +22,7 @@ export const shownDigits = 4;
 
 /**
  * What may be shown of the keys of an application: `lk_pub_…2tA3`. These are the
- * kind and the last characters of the id, so all its keys have the same one.
+ * type and the last characters of the id, so all its keys have the same one.
  */
 export function keyFingerprint(type: ApplicationType, applicationId: string): string {
   const base = BigInt(alphabet.length);
@@ -32,7 +32,7 @@ export function keyFingerprint(type: ApplicationType, applicationId: string): st
     shown = alphabet[Number(rest % base)] + shown;
     rest /= base;
   }
-  return `lk_${kindFor(type)}_…${shown}`;
+  return `lk_${keyTypeOf(type)}_…${shown}`;
 }
 
 /** Matches a key, also without its prefix. Shorter hexadecimal hashes, such as SHA-1, do not match. */

@@ -56,11 +56,11 @@ export function createCallAuthentication({
   });
 
   /**
-   * Whether a session ends itself although it has expired or its application is disabled. The key must
+   * Whether a session revokes itself although it has expired or its application is disabled. The key must
    * match that of the stored session: otherwise the limit would reveal which sessions exist.
    */
   function isOfEndedSession(call: Call, key: string): MaybePromise<boolean> {
-    const isPossible = optionsOf(call.method).isForOwnSession && parseKey(key)?.kind === "ses";
+    const isPossible = optionsOf(call.method).isForOwnSession && parseKey(key)?.type === "ses";
     return (
       isPossible && mapMaybePromise(findClaimedOwner(key), (found) => found?.reason !== undefined)
     );

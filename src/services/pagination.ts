@@ -6,7 +6,7 @@ import { invalidRequest } from "../errors.js";
 import type { ListOrder, ListPosition } from "../store/port/applications.js";
 
 /** The lists of applications and sessions, and the type of the sort value next to the id. */
-const valueKinds = {
+const valueTypes = {
   newest: "none",
   name: "text",
   expires_at: "number",
@@ -14,7 +14,7 @@ const valueKinds = {
   sessions: "none",
 } as const satisfies Record<ListOrder | "sessions", string>;
 
-export type CursorList = keyof typeof valueKinds;
+export type CursorList = keyof typeof valueTypes;
 
 /** The default number of items per page. */
 export const defaultPageSize = 20;
@@ -94,7 +94,7 @@ export function createCursors(createSealer: CursorSealerFactory, list: CursorLis
     encode: (scope, { after, value }) => sealed.seal(scope, `${after}${value ?? ""}`),
 
     read(scope, start) {
-      const position = parsePosition(sealed.open(scope, start), valueKinds[list]);
+      const position = parsePosition(sealed.open(scope, start), valueTypes[list]);
       if (!position) {
         throw invalidRequest({ field: "start", message: refusal, code: "cursor" });
       }
@@ -108,11 +108,11 @@ const idLength = 36;
 /** Cursors are sealed by the service, but their content reaches the database, so it is validated as well. */
 function parsePosition(
   text: string,
-  kind: (typeof valueKinds)[CursorList],
+  type: (typeof valueTypes)[CursorList],
 ): ListPosition | undefined {
   const after = text.slice(0, idLength);
   const value = text.slice(idLength);
-  switch (kind) {
+  switch (type) {
     case "none":
       return value === "" ? { after } : undefined;
     case "number":

@@ -8,7 +8,7 @@ import {
 } from "../../src/auth/authenticate.js";
 import type { Caller } from "../../src/auth/caller.js";
 import { createKeyring, generateKey } from "../../src/auth/keys.js";
-import { kindFor } from "../../src/contract/key-text.js";
+import { keyTypeOf } from "../../src/contract/key-text.js";
 import { newId } from "../../src/lib/uuid.js";
 import type { NewApplication } from "../../src/store/port/records.js";
 import { aGrant, anApplication, aSession, hour } from "../contract/store/fixtures.js";
@@ -44,11 +44,11 @@ async function createKeys(store: OperableStore): Promise<Record<string, string>>
   async function createApplication(
     name: string,
     fields: Partial<NewApplication> = {},
-    kind = kindFor(fields.type ?? "private"),
+    keyType = keyTypeOf(fields.type ?? "private"),
     hashedBy = keyring,
   ) {
     const id = newId(Date.now());
-    const key = generateKey(kind, id);
+    const key = generateKey(keyType, id);
     created[name] = key;
     const application = anApplication({
       id,

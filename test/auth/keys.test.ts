@@ -7,14 +7,14 @@ import {
 } from "../../src/auth/authenticate.js";
 import { createKeyring, generateKey } from "../../src/auth/keys.js";
 import { parseKey } from "../../src/contract/key-format.js";
-import { keyFingerprint, kindFor } from "../../src/contract/key-text.js";
+import { keyFingerprint, keyTypeOf } from "../../src/contract/key-text.js";
 import { readBase62, readDigits, writeBase62 } from "../../src/lib/base62.js";
 import { fillRandom } from "../../src/lib/bytes.js";
 import { idFromBytes, idToBytes, newId } from "../../src/lib/uuid.js";
 import { isId } from "../../src/lib/uuid-text.js";
 import type { Store } from "../../src/store/port/store.js";
 
-const kind = fc.constantFrom("prv", "pub", "mgt", "ses", "non");
+const type = fc.constantFrom("prv", "pub", "mgt", "ses", "non");
 const id = fc.uuid();
 
 describe("base 62", () => {
@@ -99,19 +99,19 @@ describe("a key", () => {
     }
   });
 
-  it("contains its kind and the id of its owner", () => {
+  it("contains its type and the id of its owner", () => {
     fc.assert(
-      fc.property(kind, id, (kind, id) => {
-        expect(parseKey(generateKey(kind, id))).toEqual({ kind, id });
+      fc.property(type, id, (type, id) => {
+        expect(parseKey(generateKey(type, id))).toEqual({ type, id });
       }),
     );
   });
 
-  it("has a fingerprint of its kind and the end of its id", () => {
+  it("has a fingerprint of its type and the end of its id", () => {
     const type = fc.constantFrom("private", "public", "management");
     fc.assert(
       fc.property(type, id, (type, id) => {
-        const key = generateKey(kindFor(type), id);
+        const key = generateKey(keyTypeOf(type), id);
         expect(keyFingerprint(type, id)).toBe(`${key.slice(0, 7)}…${key.slice(25, 29)}`);
       }),
     );
@@ -128,9 +128,9 @@ describe("a key", () => {
 
   it("is refused with any one character mistyped", () => {
     fc.assert(
-      fc.property(kind, id, fc.nat(67), fc.string({ minLength: 1, maxLength: 1 }), (...drawn) => {
-        const [kind, id, at, typo] = drawn;
-        const key = generateKey(kind, id);
+      fc.property(type, id, fc.nat(67), fc.string({ minLength: 1, maxLength: 1 }), (...drawn) => {
+        const [type, id, at, typo] = drawn;
+        const key = generateKey(type, id);
         fc.pre(key[at] !== typo);
         expect(parseKey(key.slice(0, at) + typo + key.slice(at + 1))).toBeUndefined();
       }),
@@ -194,8 +194,8 @@ describe("a keyring", () => {
 describe("a key from an earlier release", () => {
   const key = "lk_prv_030oVeblwK671ZXTBBRdgQ1fgEi64Pa3W0y7iH6KCyncmGfPlcjZdoG3ZLAPP";
 
-  it("still contains its kind and its id", () => {
-    expect(parseKey(key)).toEqual({ kind: "prv", id: "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a" });
+  it("still contains its type and its id", () => {
+    expect(parseKey(key)).toEqual({ type: "prv", id: "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a" });
   });
 
   it.each([
@@ -263,7 +263,7 @@ describe("a malformed key", () => {
 
   const validKey = fc
     .constantFrom("prv", "pub", "mgt", "ses")
-    .map((kind) => generateKey(kind as "prv", newId(Date.now())));
+    .map((type) => generateKey(type as "prv", newId(Date.now())));
   const anyLetter = fc.string({ minLength: 1, maxLength: 1, unit: "binary-ascii" });
   const malformed = fc.oneof(
     fc
@@ -274,7 +274,7 @@ describe("a malformed key", () => {
     fc.tuple(validKey, fc.string({ minLength: 1 })).map(([key, more]) => more + key),
     validKey.map((key) => key.toUpperCase()),
     // A nonce is not a key.
-    fc.constant("non").map((kind) => generateKey(kind as "non", newId(Date.now()))),
+    fc.constant("non").map((type) => generateKey(type as "non", newId(Date.now()))),
     fc.string(),
   );
 

@@ -46,12 +46,12 @@ interface FindManyOptions {
 
 /** Identifies the principal of a check within a batch. */
 export function principalIdOf(request: CheckAccessRequest): string {
-  const { case: kind, value = "" } = request.principal;
-  return `${kind} ${isUuid(kind) ? value.toLowerCase() : value}`;
+  const { case: by, value = "" } = request.principal;
+  return `${by} ${isUuid(by) ? value.toLowerCase() : value}`;
 }
 
-function isUuid(kind: PrincipalReference["case"]): boolean {
-  return kind === "applicationId" || kind === "sessionId";
+function isUuid(by: PrincipalReference["case"]): boolean {
+  return by === "applicationId" || by === "sessionId";
 }
 
 interface PrincipalOptions {
@@ -99,8 +99,8 @@ export function createPrincipals({
 
   return {
     find(caller, { principal: reference }) {
-      const { case: kind, value } = reference;
-      return kind === "key"
+      const { case: by, value } = reference;
+      return by === "key"
         ? mapMaybePromise(identify(value), (owner) => principalByKey(caller, value, owner))
         : principalById(caller, reference);
     },

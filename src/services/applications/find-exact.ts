@@ -37,7 +37,7 @@ export function createFindExact({ applications, sessions }: Store, keyring: Keyr
     const key = parseKey(text);
     if (key) {
       // The secret is not compared: a replaced key is found as well.
-      const isSessionKey = key.kind === "ses" || key.kind === "non";
+      const isSessionKey = key.type === "ses" || key.type === "non";
       const session = isSessionKey ? await sessions.find(key.id) : undefined;
       const id = await idInTenant(isSessionKey ? session?.application.id : key.id);
       return id === undefined ? [] : [id];

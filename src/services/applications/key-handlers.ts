@@ -1,6 +1,6 @@
 import { ApplicationKeySchema } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { formatKey, generateSecret } from "../../auth/keys.js";
-import { kindFor } from "../../contract/key-text.js";
+import { keyTypeOf } from "../../contract/key-text.js";
 import { createConverter } from "../../contract/message-converter.js";
 import type { Dependencies } from "../../dependencies.js";
 import { keyNotFound, tooManyKeys } from "../../errors.js";
@@ -47,7 +47,7 @@ export function createKeyHandlers({
 
       const keyId = newId(clock());
       const secret = generateSecret();
-      const keyOf = ({ type, id }: ApplicationRecord) => formatKey(kindFor(type), id, secret);
+      const keyOf = ({ type, id }: ApplicationRecord) => formatKey(keyTypeOf(type), id, secret);
       return updateApplication(context, request, {
         revokes: !grace,
         givesKey: true,

@@ -8,7 +8,7 @@ import { assertMayAdminister } from "../../auth/grants.js";
 import { formatKey, generateSecret } from "../../auth/keys.js";
 import { callerOf } from "../../call.js";
 import type { ApplicationType } from "../../contract/grants.js";
-import { kindFor } from "../../contract/key-text.js";
+import { keyTypeOf } from "../../contract/key-text.js";
 import { createConverter } from "../../contract/message-converter.js";
 import type { Dependencies } from "../../dependencies.js";
 import { applicationNotFound } from "../../errors.js";
@@ -96,7 +96,7 @@ export function createWriteHandlers({
         target: { kind: "application", id: newId(clock()) },
         creates: true,
         decide({ id }, now) {
-          const plaintextKey = formatKey(kindFor(type), id, secret);
+          const plaintextKey = formatKey(keyTypeOf(type), id, secret);
           const key = { id: keyId, hash: keyring.hash(plaintextKey) };
           const created = newApplication({ ...given, id, key }, now);
           return {

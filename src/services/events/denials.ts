@@ -204,7 +204,7 @@ function createRefusedKeys(findClaimedOwner: FindClaimedOwner): RefusedKeys {
       const parsed = parseKey(key);
       if (parsed) {
         addAttempt(
-          `${parsed.kind} ${parsed.id} ${callFields.method} ${callFields.address}`,
+          `${parsed.type} ${parsed.id} ${callFields.method} ${callFields.address}`,
           key,
           callFields,
         );

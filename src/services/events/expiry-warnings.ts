@@ -91,7 +91,7 @@ const lastManagerExpiring =
 
 /** Creates the events for a lead time. */
 function toEventsAt(leadTime: number): (expiration: Expiration) => NewEvent[] {
-  const state = leadTime === 0 ? "expired" : "expiring";
+  const suffix = leadTime === 0 ? "expired" : "expiring";
   return ({ tenantId, applicationId, name, keyId, at, leavesNoManager }) => {
     const prefixes = [
       keyId === undefined ? "application" : "key",
@@ -99,7 +99,7 @@ function toEventsAt(leadTime: number): (expiration: Expiration) => NewEvent[] {
     ];
     return prefixes.map((prefix) => ({
       tenantId,
-      kind: `${prefix}.${state}`,
+      kind: `${prefix}.${suffix}`,
       outcome: "success",
       target: { applicationId, keyId, name },
       endsAt: at,

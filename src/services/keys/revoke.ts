@@ -49,7 +49,7 @@ export function createRevoke({
           if (!target) {
             return { result: undefined };
           }
-          // Anyone with a public key can open sessions and end them.
+          // Anyone with a public key can open sessions and revoke them.
           const isRecorded = target.session.authorizedAt !== undefined;
           const before = stateOf(target.session);
           return {

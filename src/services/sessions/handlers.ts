@@ -143,7 +143,7 @@ function createSessionSetupHandlers({
       assertSessionMayHold(grants);
       grantGuard.assertMayDelegate(caller, grants);
       const parsed = parseKey(request.nonce);
-      if (parsed?.kind !== "non") {
+      if (parsed?.type !== "non") {
         throw nonceNotFound();
       }
       const authorizing = commit(context, {
@@ -291,7 +291,7 @@ function createManageHandlers({
           if (!isOwn) {
             assertMayAdminister(caller, application);
           }
-          // Anyone with a public key can open sessions and end them.
+          // Anyone with a public key can open sessions and revoke them.
           const isRecorded = !isOwn || session.authorizedAt !== undefined;
           return {
             put: null,

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { createKeyring, generateKey } from "../../../src/auth/keys.js";
-import { type KeyKind, kindFor } from "../../../src/contract/key-text.js";
+import { type KeyType, keyTypeOf } from "../../../src/contract/key-text.js";
 import { newId } from "../../../src/lib/uuid.js";
 import type { EventRecord } from "../../../src/store/port/events.js";
 import type {
@@ -129,8 +129,8 @@ export async function seedStore(store: OperableStore, clock: Clock): Promise<str
   const keys: string[] = [];
   const tenantId = randomUUID();
 
-  function newKey(kind: KeyKind, id: string) {
-    const text = generateKey(kind, id);
+  function newKey(type: KeyType, id: string) {
+    const text = generateKey(type, id);
     keys.push(text);
     return { id: newId(clock()), hash: keyring.hash(text) };
   }
@@ -139,7 +139,7 @@ export async function seedStore(store: OperableStore, clock: Clock): Promise<str
     const permissions = ["token:use"];
     const { id, type, ...rest } = anApplication({ tenantId, permissions, ...fields });
     return store.applications.create(
-      { ...rest, id, type, key: newKey(kindFor(type), id) },
+      { ...rest, id, type, key: newKey(keyTypeOf(type), id) },
       audit.created,
     );
   }
