@@ -72,41 +72,56 @@ export function throwViolations(violations: readonly FieldViolation[]): void {
 const noViolations: readonly FieldViolation[] = [];
 
 /**
- * Finds violations of a request, more than {@link maxViolations} if there are. Checks the sizes
- * of lists and maps first, then the total number of items, because nested lists multiply
- * the cost of validation. Slow validation yields to the event loop between parts.
+ * Finds violations of a request, more than {@link maxViolations} if there are. Counts the list
+ * items first, because nested lists multiply the cost of validation. If a list or map is too
+ * long, reports only that: the compiled check refuses it before its items. Slow validation
+ * yields to the event loop between parts.
  */
 export function findRequestViolations(
   schema: DescMessage,
   message: Message,
   itemLimit: number,
 ): MaybePromise<readonly FieldViolation[]> {
-  const overlong = findOverlong(schema, message);
-  if (overlong) {
-    return [overlong];
+  const tooMany = findTooMany(schema, message, itemLimit);
+  if (!tooMany && passesCompiledCheck(schema, message)) {
+    return noViolations;
   }
+  const tooLong = findOverlong(schema, message) ?? tooMany;
+  return tooLong ? [tooLong] : findInParts(schema, message);
+}
+
+/** The violation of an update mask with too many paths, or of too many list items in total. */
+function findTooMany(
+  schema: DescMessage,
+  message: Message,
+  itemLimit: number,
+): FieldViolation | undefined {
+  const code = "repeated.max_items";
   if (hasTooManyPaths(schema, message)) {
-    const message = `must contain no more than ${maxPaths} items`;
-    return [{ field: "update_mask", message, code: "repeated.max_items" }];
+    return { field: "update_mask", message: `must contain no more than ${maxPaths} items`, code };
   }
-  if (listsOfListsIn(schema).length > 0 && itemsIn(schema, message) > itemLimit) {
+  if (listsOfListsIn(schema).length > 0 && itemsIn(schema, message, itemLimit) > itemLimit) {
     const message = `has more than ${itemLimit} list items in total: send fewer or shorter rules`;
-    return [{ field: "request", message, code: "repeated.max_items" }];
+    return { field: "request", message, code };
   }
-  return passesCompiledCheck(schema, message) ? noViolations : findInParts(schema, message);
+  return undefined;
 }
 
 const listsOfListsIn = memoize<DescMessage, readonly RepeatedField[]>((schema) =>
   listFieldsOf(schema).filter(({ items }) => items && listFieldsOf(items).length > 0),
 );
 
-function itemsIn(schema: DescMessage, message: Message): number {
+/** The number of list items. Stops counting above the limit. */
+function itemsIn(schema: DescMessage, message: Message, limit: number): number {
   let count = 0;
   for (const { localName, items } of listFieldsOf(schema)) {
     const list = (message as unknown as Lists)[localName] ?? [];
     count += list.length;
     for (const item of items ? list : []) {
-      count += itemsIn(items as DescMessage, item as Message);
+      if (count > limit) {
+        return count;
+      }
+      count += itemsIn(items as DescMessage, item as Message, limit - count);
     }
   }
   return count;
