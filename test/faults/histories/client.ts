@@ -52,8 +52,8 @@ interface ClientOptions {
 
 /** The endpoints that respond. */
 export interface Endpoints {
-  /** Returns a random one that responds, of a protocol if it is given, as soon as there is one. */
-  pick(protocol?: string): Promise<Endpoint>;
+  /** Returns a random one that responds, as soon as there is one. */
+  pick(): Promise<Endpoint>;
   /** Excludes an endpoint until it responds again. */
   exclude(endpoint: Endpoint): void;
   /** Waits before another attempt. Throws after `close`. */
@@ -90,12 +90,9 @@ export function createEndpoints(
   return {
     retryDelay,
 
-    async pick(protocol) {
+    async pick() {
       for (;;) {
-        const responding = all.filter(
-          (endpoint) =>
-            !excluded.has(endpoint) && endpoint.protocol === (protocol ?? endpoint.protocol),
-        );
+        const responding = all.filter((endpoint) => !excluded.has(endpoint));
         const picked = responding[Math.floor(random() * responding.length)];
         if (picked) {
           return picked;
@@ -125,8 +122,7 @@ export function createClient(name: string, { recorder, endpoints }: ClientOption
     first: Outcome<T>,
     sendTo: (endpoint: Endpoint) => Promise<Outcome<T>>,
   ): Promise<Outcome<T>> {
-    const again =
-      first.result === "done" ? await sendTo(await endpoints.pick(first.protocol)) : first;
+    const again = first.result === "done" ? await sendTo(await endpoints.pick()) : first;
     return again.result === "done" ? again : first;
   }
 
@@ -142,11 +138,8 @@ export function createClient(name: string, { recorder, endpoints }: ClientOption
       const sendTo = (endpoint: Endpoint) =>
         recorder.call(endpoint, operation, (api) => send(api, (key) => ({ key, headers })));
       let mayHaveTakenEffect = false;
-      // An Idempotency-Key belongs to one message, and a REST body may differ from that of an RPC.
-      let protocol: string | undefined;
       for (let attempt = 1; ; attempt++) {
-        const used = endpoint ?? (await endpoints.pick(protocol));
-        ({ protocol } = used);
+        const used = endpoint ?? (await endpoints.pick());
         const outcome = await sendTo(used);
         if (unknownResults.includes(outcome.result)) {
           endpoints.exclude(used);
