@@ -34,6 +34,9 @@ interface ChangeParts {
 /** How often a costly decision is made before the transaction if its records change meanwhile. */
 const maxDecisionsAhead = 5;
 
+/** Milliseconds after which a decision is made again: a key of the caller may have expired since. */
+const maxDecisionAge = 1_000;
+
 /** The result of a transaction whose records have changed since the decision. */
 const stale = Symbol("stale");
 
@@ -152,6 +155,7 @@ export function createMakeChange(parts: ChangeParts): MakeChange {
       };
       const decided = refuseOnThrow(() => decide(change, findAndNote, now));
       const isCurrent = (then: number) =>
+        then - now <= maxDecisionAge &&
         [...seen].every(([ref, versions]) => versionsOf(findLive(then)(ref)) === versions);
       return { decided, isCurrent };
     });

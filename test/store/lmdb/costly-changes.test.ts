@@ -5,6 +5,7 @@ import {
   changedApplication,
 } from "../../../src/store/port/records.js";
 import { anApplication } from "../../contract/store/fixtures.js";
+import { createTestClock } from "../../support/clock.js";
 import { useLmdbFolder } from "../../support/lmdb/folder.js";
 import { audit } from "../../support/store/audit.js";
 
@@ -12,7 +13,8 @@ const folder = useLmdbFolder();
 
 describe("a costly change", () => {
   async function prepare() {
-    const store = await folder.open();
+    const clock = createTestClock();
+    const store = await folder.open({ clock: clock.now });
     const created = await store.applications.create(anApplication(), audit.created);
 
     /** Changes the application. `onDecide` runs with each decision. */
@@ -34,7 +36,7 @@ describe("a costly change", () => {
         },
       });
     }
-    return { store, created, change };
+    return { clock, store, created, change };
   }
 
   it("is decided once, before it waits for other writes", async () => {
@@ -60,6 +62,16 @@ describe("a costly change", () => {
       "second",
       created.version + 2,
     ]);
+  });
+
+  it("is decided again if it waited for more than a second", async () => {
+    const { clock, change } = await prepare();
+    const decidedAt: number[] = [];
+    await change({}, true, () => {
+      decidedAt.push(clock.now());
+      clock.advance(decidedAt.length === 1 ? 1_001 : 1_000);
+    });
+    expect(decidedAt).toHaveLength(2);
   });
 
   it("is made at last if its records change before every attempt", async () => {
