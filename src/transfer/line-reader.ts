@@ -3,7 +3,8 @@ import { ApplicationRecordSchema } from "../../gen/latchkey/store/v1/records_pb.
 import { createConverter, formatOf, isRequired } from "../contract/message-converter.js";
 import type { FieldViolation } from "../contract/problems.js";
 import { invalidRequest } from "../errors.js";
-import { maxTimestamp } from "../validation/time.js";
+import { isInteger, isObject, memberPath, pairPath, wrongTypes } from "../validation/json-types.js";
+import { isInCalendar, maxTimestamp } from "../validation/time.js";
 
 /**
  * Creates a reader of the JSON that {@link createConverter} writes for a message.
@@ -58,13 +59,12 @@ function messageCheck(schema: DescMessage): Check {
   );
   return (value, path, violations) => {
     if (!isObject(value)) {
-      addViolation(violations, path || "line", "must be an object");
+      addViolation(violations, path || "line", wrongTypes.object.message);
       return;
     }
-    const prefix = path === "" ? "" : `${path}.`;
     for (const [name, { isRequired }] of members) {
       if (isRequired && !Object.hasOwn(value, name)) {
-        addViolation(violations, prefix + name, "is required");
+        addViolation(violations, memberPath(path, name), "is required");
       }
     }
     for (const name of Object.keys(value)) {
@@ -73,9 +73,9 @@ function messageCheck(schema: DescMessage): Check {
       }
       const member = members.get(name);
       if (member) {
-        member.check(value[name], prefix + name, violations);
+        member.check(value[name], memberPath(path, name), violations);
       } else {
-        addViolation(violations, prefix + name, "is unknown");
+        addViolation(violations, memberPath(path, name), "is unknown");
       }
     }
   };
@@ -101,7 +101,7 @@ function fieldCheck(field: DescField): Check {
 function listCheck(check: Check): Check {
   return (value, path, violations) => {
     if (!Array.isArray(value)) {
-      addViolation(violations, path, "must be an array");
+      addViolation(violations, path, wrongTypes.array.message);
       return;
     }
     for (let index = 0; index < value.length && !isFull(violations); index++) {
@@ -113,11 +113,11 @@ function listCheck(check: Check): Check {
 function mapCheck(check: Check): Check {
   return (value, path, violations) => {
     if (!isObject(value)) {
-      addViolation(violations, path, "must be an object");
+      addViolation(violations, path, wrongTypes.object.message);
       return;
     }
     for (const [key, item] of Object.entries(value)) {
-      const itemPath = `${path}[${JSON.stringify(key)}]`;
+      const itemPath = pairPath(path, key);
       if (!key.isWellFormed()) {
         addViolation(violations, itemPath, "must have a valid key");
       }
@@ -127,46 +127,42 @@ function mapCheck(check: Check): Check {
 }
 
 function scalarCheck(field: DescField): Check {
-  const { expected, accepts } = scalarOf(field);
+  const { message, accepts } = scalarOf(field);
   return (value, path, violations) => {
     if (!accepts(value)) {
-      addViolation(violations, path, `must be ${expected}`);
+      addViolation(violations, path, message);
     }
   };
 }
 
 interface Scalar {
   /** Describes the accepted values. */
-  readonly expected: string;
+  readonly message: string;
   accepts(value: unknown): boolean;
 }
 
 function scalarOf(field: DescField): Scalar {
   if (formatOf(field) === "time") {
     return {
-      expected: "a date and time since 1970 such as 2030-01-31T12:00:00.000Z",
+      message: "must be a date and time since 1970 such as 2030-01-31T12:00:00.000Z",
       accepts: (value) => isString(value) && isTime(parseTimestamp(value)),
     };
   }
   switch (field.scalar) {
     case ScalarType.STRING:
-      return { expected: "a string", accepts: isString };
+      return { message: wrongTypes.string.message, accepts: isString };
     case ScalarType.BYTES:
-      return { expected: "base64", accepts: (value) => isString(value) && isBase64(value) };
+      return { message: "must be base64", accepts: (value) => isString(value) && isBase64(value) };
     case ScalarType.BOOL:
-      return { expected: "true or false", accepts: (value) => typeof value === "boolean" };
-    case ScalarType.INT32:
       return {
-        expected: "a whole number of at most 32 bits",
-        accepts: (value) => typeof value === "number" && (value | 0) === value,
+        message: wrongTypes.boolean.message,
+        accepts: (value) => typeof value === "boolean",
       };
+    case ScalarType.INT32:
+      return { message: wrongTypes.integer.message, accepts: isInteger };
     default:
       throw new Error(`${field.parent.typeName}.${field.name} has a type that lines cannot have.`);
   }
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function isString(value: unknown): value is string {
@@ -183,18 +179,12 @@ function isTime(timestamp: number): boolean {
 }
 
 const timestampPattern =
-  /^(\d{4}-\d\d-(\d\d))T(?:[01]\d|2[0-3]):\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/;
+  /^\d{4}-\d\d-(\d\d)T(?:[01]\d|2[0-3]):\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/;
 
 /** Parses an RFC 3339 timestamp, or returns NaN. */
 function parseTimestamp(string: string): number {
-  const [, date, day] = timestampPattern.exec(string) ?? [];
-  return date !== undefined && (Number(day) <= 28 || isInCalendar(date))
+  const [, day] = timestampPattern.exec(string) ?? [];
+  return day !== undefined && (Number(day) <= 28 || isInCalendar(string))
     ? Date.parse(string)
     : Number.NaN;
-}
-
-/** `Date.parse` would roll the 30th of February over to March. */
-function isInCalendar(date: string): boolean {
-  const timestamp = Date.parse(date);
-  return !Number.isNaN(timestamp) && new Date(timestamp).toISOString().startsWith(date);
 }

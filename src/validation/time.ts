@@ -10,6 +10,13 @@ export const maxTimestamp = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 /** The start of the year 1, in milliseconds. */
 const minTimestamp = -62_135_596_800_000;
 
+/** Whether the day and hour of an RFC 3339 timestamp exist. Parsers would accept it as a later one. */
+export function isInCalendar(timestamp: string): boolean {
+  const hour = timestamp.slice(0, "2030-01-31T12".length);
+  const date = new Date(`${hour}:00Z`);
+  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(hour);
+}
+
 /** Converts milliseconds since the Unix epoch to a protobuf timestamp. */
 export function toTimestamp(ms: number): Timestamp;
 export function toTimestamp(ms: number | undefined): Timestamp | undefined;

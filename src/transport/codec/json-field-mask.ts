@@ -3,6 +3,7 @@ import { protoCamelCase, protoSnakeCase } from "@bufbuild/protobuf/reflect";
 import type { FieldViolation } from "../../contract/problems.js";
 import { pathOfKey, updateMaskOf } from "../../contract/update-mask.js";
 import { invalidRequest } from "../../errors.js";
+import { isObject } from "../../validation/json-types.js";
 
 type JsonObject = Record<string, unknown>;
 
@@ -68,8 +69,4 @@ function describeKey(map: DescField, path: string, key: string): string {
     ? ""
     : `, where it stands for ${pathOfKey(map, protoSnakeCase(key))}`;
   return `cannot name ${JSON.stringify(path)} in JSON${meaning}: name ${map.name}, or use PATCH over REST`;
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

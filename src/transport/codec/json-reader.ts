@@ -17,6 +17,14 @@ import { ignoresOtherTypes } from "../../contract/methods.js";
 import type { FieldViolation } from "../../contract/problems.js";
 import { invalidRequest, maxViolations } from "../../errors.js";
 import { nearestOf } from "../../lib/nearest.js";
+import {
+  isInteger,
+  isObject,
+  type JsonType,
+  memberPath,
+  pairPath,
+  wrongTypes,
+} from "../../validation/json-types.js";
 import type { Fields } from "./message-fields.js";
 import { assertInCalendar, parseDuration } from "./time.js";
 
@@ -49,6 +57,11 @@ export function addViolation(
   }
 }
 
+function addWrongType(violations: Violation[], field: string, expected: JsonType): void {
+  const { message, code } = wrongTypes[expected];
+  addViolation(violations, field, message, code);
+}
+
 /** Adds the violation of a name that does not exist, with a similar one that does. */
 export function addUnknown(
   violations: Violation[],
@@ -57,12 +70,11 @@ export function addUnknown(
   kind: "field of this request" | "parameter of this path",
   known: readonly string[],
 ): void {
-  const prefix = within === "" ? "" : `${within}.`;
   const similar = nearestOf(name, known);
   const hint = similar === undefined ? "" : `: did you mean ${similar}?`;
   const code = kind === "field of this request" ? "unknown_field" : "unknown_parameter";
-  const meant = similar === undefined ? undefined : `${prefix}${similar}`;
-  addViolation(violations, `${prefix}${name}`, `is not a ${kind}${hint}`, code, meant);
+  const meant = similar === undefined ? undefined : memberPath(within, similar);
+  addViolation(violations, memberPath(within, name), `is not a ${kind}${hint}`, code, meant);
 }
 
 /**
@@ -94,7 +106,7 @@ export function fieldsReader(
   const names = [...fields.keys()];
   return (value, into, path, violations) => {
     if (!isObject(value)) {
-      addViolation(violations, path || "request", "must be an object", "type.object");
+      addWrongType(violations, path || "request", "object");
       return;
     }
     // With one name for each field, no field can occur twice.
@@ -109,7 +121,7 @@ export function fieldsReader(
         continue;
       }
       const { name, localName, oneof } = field;
-      const itemPath = path === "" ? name : `${path}.${name}`;
+      const itemPath = memberPath(path, name);
       if (read?.has(name)) {
         addViolation(violations, itemPath, "is duplicated: send it once", "duplicate");
       } else if (item !== null) {
@@ -143,10 +155,6 @@ function setInOneof(
   addViolation(violations, path, message, code);
 }
 
-export function isObject(value: unknown): value is Readonly<Fields> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 function messageReader(schema: DescMessage, options: JsonReaderOptions): ReadValue {
   const readFields = fieldsReader(schema.fields, options);
   return (value, path, violations) => {
@@ -167,7 +175,7 @@ function fieldReader(field: DescField, options: JsonReaderOptions): ReadValue {
         : scalarReader(field, options);
     return (value, path, violations) => {
       if (!Array.isArray(value)) {
-        addViolation(violations, path, "must be an array", "type.array");
+        addWrongType(violations, path, "array");
         return [];
       }
       return value.map((item, index) => read(item, `${path}[${index}]`, violations));
@@ -214,7 +222,7 @@ function asNumber(read: ReadValue): ReadValue {
 
 const readString: ReadValue = (value, path, violations) => {
   if (typeof value !== "string") {
-    addViolation(violations, path, "must be a string", "type.string");
+    addWrongType(violations, path, "string");
     return "";
   }
   if (!value.isWellFormed()) {
@@ -230,12 +238,12 @@ const readIfString: ReadValue = (value, path, violations) =>
 /** Reads a map of strings. */
 const readMap: ReadValue = (value, path, violations) => {
   if (!isObject(value)) {
-    addViolation(violations, path, "must be an object", "type.object");
+    addWrongType(violations, path, "object");
     return {};
   }
   const before = violations.length;
   for (const key in value) {
-    const itemPath = `${path}[${JSON.stringify(key)}]`;
+    const itemPath = pairPath(path, key);
     if (!key.isWellFormed()) {
       addViolation(violations, itemPath, "key has an unpaired surrogate", "string.unicode");
     }
@@ -255,8 +263,8 @@ const readMapPatch: ReadValue = (value, path, violations) =>
   );
 
 const readInteger: ReadValue = (value, path, violations) => {
-  if (typeof value !== "number" || (value | 0) !== value) {
-    addViolation(violations, path, "must be a whole number of at most 32 bits", "type.integer");
+  if (!isInteger(value)) {
+    addWrongType(violations, path, "integer");
     return 0;
   }
   return value;
@@ -264,7 +272,7 @@ const readInteger: ReadValue = (value, path, violations) => {
 
 const readNumber: ReadValue = (value, path, violations) => {
   if (typeof value !== "number") {
-    addViolation(violations, path, "must be a number", "type.number");
+    addWrongType(violations, path, "number");
     return 0;
   }
   return value;
@@ -272,7 +280,7 @@ const readNumber: ReadValue = (value, path, violations) => {
 
 const readBoolean: ReadValue = (value, path, violations) => {
   if (typeof value !== "boolean") {
-    addViolation(violations, path, "must be true or false", "type.boolean");
+    addWrongType(violations, path, "boolean");
     return false;
   }
   return value;

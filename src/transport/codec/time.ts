@@ -1,5 +1,6 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { type Duration, DurationSchema, TimestampSchema } from "@bufbuild/protobuf/wkt";
+import { isInCalendar } from "../../validation/time.js";
 
 /** Formatted seconds to cache: most timestamps are formatted repeatedly. */
 const maxCached = 1_000;
@@ -25,11 +26,10 @@ function formatSecond(second: number): string {
   return text;
 }
 
-/** Throws if the day or hour of a timestamp does not exist. Parsers would accept it as a later one. */
+/** Throws if the day or hour of a timestamp does not exist. */
 export function assertInCalendar(timestamp: string): void {
-  const hour = timestamp.slice(0, "2030-01-31T12".length);
-  if (new Date(`${hour}:00Z`).toISOString().slice(0, hour.length) !== hour) {
-    throw new Error(`${hour} does not exist`);
+  if (!isInCalendar(timestamp)) {
+    throw new Error(`${timestamp} does not exist`);
   }
 }
 

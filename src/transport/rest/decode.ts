@@ -18,12 +18,12 @@ import {
 } from "../../contract/update-mask.js";
 import { invalidRequest } from "../../errors.js";
 import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
+import { isObject } from "../../validation/json-types.js";
 import { throwViolations } from "../../validation/validate.js";
 import {
   addUnknown,
   addViolation,
   fieldsReader,
-  isObject,
   type JsonReaderOptions,
   type Violation,
 } from "../codec/json-reader.js";
