@@ -1,4 +1,5 @@
-import { type Decided, decide, type FindLive, type RecordChange } from "../core/decide.js";
+import { type Decided, decide, type FindLive } from "../core/decide.js";
+import { isLive, withParents } from "../core/liveness.js";
 import type {
   Change,
   MakeChange,
@@ -9,23 +10,15 @@ import type {
 } from "../port/change.js";
 import { AlreadyApplied, ChangeCanceled, ExternalIdTaken, LastManager } from "../port/errors.js";
 import { type ApplicationRecord, isUnexpired } from "../port/records.js";
-import { isSessionValid, revokesSessions, withApplications } from "../port/sessions.js";
 import type { Clock } from "../port/store.js";
-import type { ApplicationIndex, ExpirationIndex, ImportedKeyIndex } from "./application-index.js";
 import { type Environment, Refused, refuseOnThrow } from "./environment.js";
 import type { EventLog } from "./event-log.js";
-import type { ApplicationRecords, SessionRecords } from "./records.js";
+import type { RecordStore } from "./record-store.js";
 import type { Responses } from "./responses.js";
-import type { SessionIndex } from "./session-index.js";
 
 interface ChangeParts {
   readonly environment: Environment;
-  readonly applications: ApplicationRecords;
-  readonly sessions: SessionRecords;
-  readonly index: ApplicationIndex;
-  readonly expirations: ExpirationIndex;
-  readonly importedKeys: ImportedKeyIndex;
-  readonly sessionIndex: SessionIndex;
+  readonly records: RecordStore;
   readonly events: Pick<EventLog, "append">;
   readonly responses: Responses;
   readonly clock: Clock;
@@ -42,20 +35,16 @@ const stale = Symbol("stale");
 
 /** Makes each change in one transaction, which reads, decides and writes. */
 export function createMakeChange(parts: ChangeParts): MakeChange {
-  const { environment, applications, sessions, index, expirations, importedKeys } = parts;
-  const { sessionIndex, events, responses, clock } = parts;
+  const { environment, records, events, responses, clock } = parts;
+  const { openSessions, tables } = records;
   const { read, write } = environment;
 
   const findLive =
     (now: number): FindLive =>
     ({ kind, id }) => {
-      if (kind === "application") {
-        const application = applications.find(id);
-        return (isUnexpired(application, now) ? application : undefined) as never;
-      }
-      const session = sessions.find(id);
-      const found = session && withApplications(session, applications.find);
-      return (isSessionValid(found, now) ? found : undefined) as never;
+      const record = records.find(kind, id);
+      const found = record && withParents(kind, record, tables.application.find);
+      return isLive(kind, found, now) ? found : undefined;
     };
 
   /** Refuses a change that cannot be made, whatever is decided. */
@@ -69,7 +58,7 @@ export function createMakeChange(parts: ChangeParts): MakeChange {
       return new Refused(new AlreadyApplied(message));
     }
     const { kind, id } = target;
-    return creates && (kind === "application" ? applications : sessions).find(id)
+    return creates && records.find(kind, id)
       ? new Refused(new Error(`There is already a record with the id ${id}.`))
       : undefined;
   }
@@ -79,10 +68,10 @@ export function createMakeChange(parts: ChangeParts): MakeChange {
     const { change, needsOtherManager, claimedExternalId, provided = [] } = decided;
     if (change?.kind === "application") {
       const { before, after } = change;
-      if (needsOtherManager && !index.hasOtherManager(before as ApplicationRecord, now)) {
+      if (needsOtherManager && !hasOtherManager(records, before as ApplicationRecord, now)) {
         return new Refused(new LastManager());
       }
-      if (after && claimedExternalId !== undefined && isExternalIdTaken(after, now)) {
+      if (after && claimedExternalId !== undefined && isExternalIdTaken(records, after, now)) {
         return new Refused(new ExternalIdTaken(claimedExternalId));
       }
     }
@@ -95,33 +84,11 @@ export function createMakeChange(parts: ChangeParts): MakeChange {
     return undefined;
   }
 
-  function isExternalIdTaken(application: ApplicationRecord, now: number): boolean {
-    return index.isExternalIdTaken(application, (id) => {
-      const other = applications.find(id);
-      return isUnexpired(other, now) ? other : undefined;
-    });
-  }
-
   function findReached(limit: SessionLimit, now: number) {
-    return sessionIndex.limitReached(limit, now, (id, epoch) => {
-      const authorizer = applications.find(id);
+    return openSessions.limitReached(limit, now, (id, epoch) => {
+      const authorizer = tables.application.find(id);
       return isUnexpired(authorizer, now) && authorizer.authorizationEpoch === epoch;
     });
-  }
-
-  function writeRecord({ kind, id, before, after }: RecordChange): void {
-    if (kind === "session") {
-      after ? sessions.put(after) : sessions.remove(id);
-      sessionIndex.change(before, after);
-      return;
-    }
-    after ? applications.put(after) : applications.remove(id);
-    index.change(before, after);
-    expirations.update(before, after);
-    importedKeys.update(before, after);
-    if (before && (!after || revokesSessions(before, after))) {
-      sessionIndex.scheduleSweep(id);
-    }
   }
 
   function commit<R>(decided: Decided<R>, idempotencyId: string | undefined, now: number) {
@@ -131,7 +98,7 @@ export function createMakeChange(parts: ChangeParts): MakeChange {
     }
     const { change, event, response, result } = decided;
     if (change) {
-      writeRecord(change);
+      records.write(change.kind, change.before, change.after);
       if (event) {
         events.append(event);
       }
@@ -199,4 +166,30 @@ function versionsOf(found: object | undefined): string {
       record?.lastUsedAt,
     ]),
   );
+}
+
+/** Whether another application of the tenant still manages it after a time. */
+export function hasOtherManager(
+  { indexes }: Pick<RecordStore, "indexes">,
+  { tenantId, id }: ApplicationRecord,
+  time: number,
+): boolean {
+  const later = { kind: "application", index: "manager", tenantId, since: time + 1 } as const;
+  return indexes.ids(later, { limit: 2 }).some((other) => other !== id);
+}
+
+/** Whether another live application of the tenant has the external id of one. */
+export function isExternalIdTaken(
+  { indexes, tables }: Pick<RecordStore, "indexes" | "tables">,
+  { id, tenantId, externalId: value }: Pick<ApplicationRecord, "id" | "tenantId" | "externalId">,
+  now: number,
+): boolean {
+  if (value === undefined) {
+    return false;
+  }
+  const owners = indexes.ids({ kind: "application", index: "externalId", tenantId, value });
+  return owners.some((owner) => {
+    const other = owner === id ? undefined : tables.application.find(owner);
+    return isUnexpired(other, now) && other.externalId === value;
+  });
 }

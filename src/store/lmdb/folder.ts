@@ -2,7 +2,7 @@ import { access, constants, mkdir, open, rm, stat, statfs, writeFile } from "nod
 import { dirname, join, resolve } from "node:path";
 import { open as openLmdb } from "lmdb";
 import type { ManagerExpiration } from "../port/applications.js";
-import { managerExpirations } from "./application-attributes.js";
+import { managerExpirations } from "./indexes.js";
 import {
   describeSchema,
   hasSupportedSchema,
@@ -162,12 +162,12 @@ async function readContents(
     if (!hasSupportedSchema(meta)) {
       return { schema, error: `the folder has ${describeSchema(meta)}` };
     }
-    const attributes = root.openDB<Buffer, Buffer>({
-      name: "application-attributes",
+    const index = root.openDB<Buffer, Buffer>({
+      name: "index",
       encoding: "binary",
       keyEncoding: "binary",
     });
-    return { schema, managerExpirations: attributes && managerExpirations(attributes, Date.now()) };
+    return { schema, managerExpirations: index && managerExpirations(index, Date.now()) };
   } finally {
     await root.close();
   }

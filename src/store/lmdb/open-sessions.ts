@@ -2,6 +2,7 @@ import { idFromBytes, writeId } from "../../lib/uuid.js";
 import type { SessionLimit } from "../port/change.js";
 import { SessionQuotaReached } from "../port/errors.js";
 import type { SessionRecord } from "../port/records.js";
+import { changeCount, countIn } from "./indexes.js";
 import { after, timeBytes, timeOf } from "./row-keys.js";
 import { sliceSize } from "./slices.js";
 import type { Tables } from "./tables.js";
@@ -49,20 +50,7 @@ const maxScanned = 1_000;
 export function createOpenSessions({
   openSessions: table,
 }: Pick<Tables, "openSessions">): OpenSessions {
-  function countOf(key: Buffer): number {
-    return table.get(key)?.readUInt32BE() ?? 0;
-  }
-
-  function changeCount(key: Buffer, change: number): void {
-    const count = countOf(key) + change;
-    if (count === 0) {
-      table.remove(key);
-      return;
-    }
-    const value = Buffer.allocUnsafe(4);
-    value.writeUInt32BE(count);
-    table.put(key, value);
-  }
+  const countOf = (key: Buffer) => countIn(table, key);
 
   /** Removes rows, and changes each count once. */
   function removeRows(keys: readonly Buffer[]): void {
@@ -86,7 +74,7 @@ export function createOpenSessions({
       }
     }
     for (const { key, rows } of removed.values()) {
-      changeCount(key, -rows);
+      changeCount(table, key, -rows);
     }
   }
 
@@ -132,8 +120,8 @@ export function createOpenSessions({
         const group = groupOf(session);
         table.put(key, group);
         const prefix = key.subarray(0, prefixSize);
-        changeCount(prefix, 1);
-        changeCount(groupKey(prefix, group), 1);
+        changeCount(table, prefix, 1);
+        changeCount(table, groupKey(prefix, group), 1);
       }
     },
 

@@ -1,17 +1,11 @@
 import type { Database } from "lmdb";
 import { nilUuid } from "../../lib/uuid.js";
-import type {
-  ApplicationFields,
-  ApplicationRecord,
-  SessionFields,
-  SessionRecord,
-} from "../port/records.js";
 import { createPageBudget } from "../port/store.js";
 import { createRecordCache } from "./record-cache.js";
 import type { Layout } from "./rows.js";
 
 /** The records of one table. The version of a record grows with each change. */
-export interface Records<Fields extends { readonly id: string }, R extends Fields> {
+export interface RecordTable<R> {
   /** Reads a record inside `read` or `write`. */
   find(id: string): R | undefined;
 
@@ -27,13 +21,10 @@ export interface Records<Fields extends { readonly id: string }, R extends Field
   after(id: string | undefined, limit: number): R[];
 }
 
-export type ApplicationRecords = Records<ApplicationFields, ApplicationRecord>;
-export type SessionRecords = Records<SessionFields, SessionRecord>;
-
 export function createRecords<
   Fields extends { readonly id: string },
   R extends Fields & { readonly version: number },
->(table: Database<Buffer, string>, { encode, open }: Layout<Fields, R>): Records<Fields, R> {
+>(table: Database<Buffer, string>, { encode, open }: Layout<Fields, R>): RecordTable<R> {
   const cache = createRecordCache<R>();
 
   function read(id: string): Buffer | undefined {

@@ -1,10 +1,5 @@
 import { defaultEventRetention } from "../../config/settings.js";
 import type { Clock, Store } from "../port/store.js";
-import {
-  createApplicationIndex,
-  createExpirationIndex,
-  createImportedKeyIndex,
-} from "./application-index.js";
 import { createApplicationStore } from "./applications.js";
 import { createMakeChange } from "./change.js";
 import { openEnvironment } from "./environment.js";
@@ -14,10 +9,8 @@ import { createEventStore } from "./events.js";
 import { createExpirationEvents } from "./expirations.js";
 import { createExpiredLog } from "./expired-log.js";
 import { createFeed } from "./feed.js";
-import { createRecords } from "./records.js";
+import { createRecordReader, createRecordStore } from "./record-store.js";
 import { createResponses } from "./responses.js";
-import { applicationLayout, sessionLayout } from "./rows.js";
-import { createSessionIndex } from "./session-index.js";
 import { createSessionStore } from "./sessions.js";
 import { startSweeper } from "./sweeper.js";
 import { createTransfer } from "./transfer.js";
@@ -48,27 +41,14 @@ export async function openLmdbStore({
 }: LmdbStoreOptions): Promise<Store> {
   const environment = await openEnvironment(path, writeTimeout);
   const { id, tables } = environment;
-  const index = createApplicationIndex(tables);
-  const expirations = createExpirationIndex(tables);
-  const importedKeys = createImportedKeyIndex(tables);
-  const sessionIndex = createSessionIndex(tables);
+  const records = createRecordStore(environment);
+  const reader = createRecordReader(environment, records, clock);
   const expiredLog = createExpiredLog(tables, clock);
   const eventIndex = createEventIndex(tables);
   const eventLog = createEventLog(environment, eventIndex, clock, eventRetention);
   const feed = createFeed(environment, eventLog, expiredLog, clock);
   const responses = createResponses(environment, clock);
-  const applications = createRecords(tables.applications, applicationLayout);
-  const sessions = createRecords(tables.sessions, sessionLayout);
-  const common = { environment, clock };
-  const parts = {
-    ...common,
-    applications,
-    sessions,
-    index,
-    expirations,
-    importedKeys,
-    sessionIndex,
-  };
+  const parts = { environment, records, clock };
   const sweeper = startSweeper({
     ...parts,
     expiredLog,
@@ -78,33 +58,16 @@ export async function openLmdbStore({
 
   return {
     id,
-    applications: createApplicationStore({
-      ...common,
-      records: applications,
-      index,
-      importedKeys,
-    }),
-    sessions: createSessionStore({
-      ...common,
-      sessions,
-      applications,
-      index: sessionIndex,
-      drainExpiredCount: sweeper.drainExpiredCount,
-    }),
+    applications: createApplicationStore(environment, records, reader, clock),
+    sessions: createSessionStore(environment, records, reader, clock, sweeper.drainExpiredCount),
     change: createMakeChange({ ...parts, events: eventLog, responses }),
     changes: feed.changes,
     events: createEventStore(environment, eventLog, eventIndex, {
       follow: feed.followEvents,
-      addExpirationEvents: createExpirationEvents(
-        environment,
-        applications,
-        index,
-        eventLog,
-        clock,
-      ),
+      addExpirationEvents: createExpirationEvents(environment, records, eventLog, clock),
     }),
     responses,
-    transfer: createTransfer({ ...parts, events: eventLog }),
+    transfer: createTransfer({ ...parts, reader, events: eventLog }),
     now: clock,
 
     // Only a write that changes a value reaches the disk.

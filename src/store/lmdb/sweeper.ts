@@ -1,15 +1,11 @@
-import { idFromBytes } from "../../lib/uuid.js";
+import type { RecordKind, Records } from "../port/change.js";
 import { isUnexpired, type SessionRecord } from "../port/records.js";
-import { isRevoked, withApplications } from "../port/sessions.js";
 import type { Clock } from "../port/store.js";
-import type { ApplicationIndex, ExpirationIndex, ImportedKeyIndex } from "./application-index.js";
+import { recordKinds } from "../tables.js";
 import type { Environment } from "./environment.js";
 import type { ExpiredLog } from "./expired-log.js";
-import type { ApplicationRecords, SessionRecords } from "./records.js";
-import { after, timeBytes, trailingId } from "./row-keys.js";
-import type { SessionIndex } from "./session-index.js";
+import type { RecordStore } from "./record-store.js";
 import { sliceSize, writeSlice } from "./slices.js";
-import type { Tables } from "./tables.js";
 
 /** One kind of work, for what is due at a time. */
 interface SweepTask {
@@ -25,12 +21,7 @@ interface Prunable {
 
 interface SweeperOptions {
   readonly environment: Environment;
-  readonly applications: ApplicationRecords;
-  readonly sessions: SessionRecords;
-  readonly index: ApplicationIndex;
-  readonly expirations: ExpirationIndex;
-  readonly importedKeys: ImportedKeyIndex;
-  readonly sessionIndex: SessionIndex;
+  readonly records: RecordStore;
   readonly expiredLog: ExpiredLog;
   readonly prunable: readonly Prunable[];
   readonly clock: Clock;
@@ -45,97 +36,50 @@ interface SweeperOptions {
  * next. Several processes may sweep: each transaction finds its own work.
  */
 export function startSweeper(options: SweeperOptions) {
-  const { environment, applications, sessions, index, expirations, importedKeys, sessionIndex } =
-    options;
-  const { expiredLog, prunable, clock, interval } = options;
-  const { read, tables, reserve } = environment;
+  const { environment, records, expiredLog, prunable, clock, interval } = options;
+  const { indexes, openSessions } = records;
+  const { read, reserve } = environment;
   let stopped = false;
   let sweeping: Promise<void> | undefined;
   let expiredCount = 0;
 
-  function due(table: Tables["sessionExpirations"], now: number, limit: number): Buffer[] {
-    return [...table.getKeys({ end: after(timeBytes(now)), limit })];
+  /** The ids of records whose expiry was not noticed yet. */
+  function expiring(kind: RecordKind, now: number, limit: number): string[] {
+    return indexes.ids({ kind, index: "expiring", until: now + 1 }, { limit });
   }
 
-  /** Returns how many sessions expired. */
-  function expireSessions(now: number): number {
-    const keys = due(tables.sessionExpirations, now, sliceSize);
-    const expired = keys.flatMap((key) => sessions.find(idFromBytes(trailingId(key))) ?? []);
+  /** Returns how many records expired. */
+  function expire<K extends RecordKind>(kind: K, now: number): number {
+    const expired = expiring(kind, now, sliceSize).map(
+      (id) => records.find(kind, id) as Records[K],
+    );
     expiredLog.append(expired);
-    sessionIndex.expire(expired);
-    for (const key of keys) {
-      tables.sessionExpirations.remove(key);
+    for (const record of expired) {
+      indexes.replace(kind, "expiring", record, [record.expiresAt as number], []);
     }
-    // On a full disk, expired sessions are removed at once.
-    if (reserve.isOnlySpaceLeft()) {
-      removeSessions(expired);
+    if (kind === "session") {
+      openSessions.remove(expired as readonly SessionRecord[]);
+      // On a full disk, expired sessions are removed at once.
+      if (reserve.isOnlySpaceLeft()) {
+        records.removeAll(kind, expired);
+      }
     }
     return expired.length;
   }
 
-  function expireApplications(now: number): void {
-    for (const key of due(tables.applicationExpirations, now, sliceSize)) {
-      const record = applications.find(idFromBytes(trailingId(key)));
-      if (record && !isUnexpired(record, now)) {
-        expiredLog.append([record]);
-        index.change(record, undefined);
-      }
-      tables.applicationExpirations.remove(key);
-    }
-  }
-
-  function removeSessions(removed: readonly SessionRecord[]): void {
-    sessionIndex.removeAll(removed);
-    for (const { id } of removed) {
-      sessions.remove(id);
-    }
-  }
-
   function removeExpired(now: number): void {
     const entries = expiredLog.due(now, sliceSize);
-    const expired: SessionRecord[] = [];
-    for (const { change } of entries) {
-      if (change.sessionId === undefined) {
-        removeExpiredApplication(change.applicationId, now);
-        continue;
-      }
-      const session = sessions.find(change.sessionId);
-      // An import may have replaced it.
-      if (session && !isUnexpired(session, now)) {
-        expired.push(session);
-      }
+    for (const kind of recordKinds) {
+      const expired = entries.flatMap(({ change: { applicationId, sessionId } }) => {
+        const isSession = sessionId !== undefined;
+        const record =
+          isSession === (kind === "session") && records.find(kind, sessionId ?? applicationId);
+        // An import may have replaced it.
+        return record && !isUnexpired(record, now) ? record : [];
+      });
+      records.removeAll(kind, expired);
     }
-    removeSessions(expired);
     expiredLog.remove(entries);
-  }
-
-  function removeExpiredApplication(id: string, now: number): void {
-    const record = applications.find(id);
-    if (!isUnexpired(record, now)) {
-      expirations.update(record, undefined);
-      importedKeys.update(record, undefined);
-      sessionIndex.scheduleSweep(id);
-      applications.remove(id);
-    }
-  }
-
-  /** Removes the next revoked sessions that one application opened or authorized. */
-  function removeRevoked(): void {
-    const { sessionSweeps, sessionsByApplication } = tables;
-    for (const { key, value } of [...sessionSweeps.getRange({ limit: 1 })]) {
-      const range = { start: value, exclusiveStart: true, end: after(key), limit: sliceSize };
-      const owned = [...sessionsByApplication.getKeys(range)];
-      const found = owned.flatMap((each) => sessions.find(idFromBytes(trailingId(each))) ?? []);
-      removeSessions(
-        found.filter((session) => isRevoked(withApplications(session, applications.find))),
-      );
-      const last = owned[sliceSize - 1];
-      if (last) {
-        sessionSweeps.put(key, last);
-      } else {
-        sessionSweeps.remove(key);
-      }
-    }
   }
 
   function write<T>(work: () => T): Promise<T> {
@@ -143,25 +87,21 @@ export function startSweeper(options: SweeperOptions) {
   }
 
   const tasks: readonly SweepTask[] = [
-    {
-      isDue: (now) => due(tables.sessionExpirations, now, 1).length > 0,
-      async sweep(now) {
+    ...recordKinds.map((kind) => ({
+      isDue: (now: number) => expiring(kind, now, 1).length > 0,
+      async sweep(now: number) {
         // Not in one expression: it would read the old count before the write.
-        const expired = await write(() => expireSessions(now));
-        expiredCount += expired;
+        const expired = await write(() => expire(kind, now));
+        expiredCount += kind === "session" ? expired : 0;
       },
-    },
-    {
-      isDue: (now) => due(tables.applicationExpirations, now, 1).length > 0,
-      sweep: (now) => write(() => expireApplications(now)),
-    },
+    })),
     {
       isDue: (now) => expiredLog.due(now, 1).length > 0,
       sweep: (now) => write(() => removeExpired(now)),
     },
     {
-      isDue: () => tables.sessionSweeps.getKeysCount({ limit: 1 }) > 0,
-      sweep: () => write(removeRevoked),
+      isDue: records.hasEnded,
+      sweep: () => write(() => records.removeEnded(sliceSize)),
     },
     ...prunable.map(({ needsPruning, prune }) => ({
       isDue: needsPruning,

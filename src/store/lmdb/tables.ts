@@ -3,7 +3,7 @@ import type { Database, RootDatabase } from "lmdb";
 import { idFromBytes, writeId } from "../../lib/uuid.js";
 
 /** The schema version of a data folder. Raise it when older code could no longer read or maintain the tables. */
-export const supportedSchema = 5;
+export const supportedSchema = 6;
 
 const schemaKey = "schema-version";
 
@@ -20,31 +20,15 @@ export interface Tables {
   /** Records by id. */
   readonly applications: Database<Buffer, string>;
   readonly sessions: Database<Buffer, string>;
-  /** Tenant, id → expiry of each application. */
-  readonly byTenant: Database<Buffer, Buffer>;
-  /** Tenant → number of its rows in `byTenant`. */
-  readonly counts: Database<string, string>;
-  /** Expiry, id of unexpired records: the sweeper's work list. */
-  readonly applicationExpirations: Database<Buffer, Buffer>;
-  readonly sessionExpirations: Database<Buffer, Buffer>;
+  /** The rows of all indexes of records, and the stored counts of rows: see indexes.ts. */
+  readonly index: Database<Buffer, Buffer>;
+  readonly counts: Database<Buffer, Buffer>;
   /** Number → expired application or session. Records are removed with their entry, if not before. */
   readonly expired: Database<Buffer, Buffer>;
-  /** Expiry, application, key (`noKeyId` for the application itself), until the record is removed. */
-  readonly expirations: Database<Buffer, Buffer>;
-  /** Hash of each imported key, id of its application. */
-  readonly importedKeys: Database<Buffer, Buffer>;
-  /** Tenant, expiry, id: excludes expired applications from counts. */
-  readonly tenantExpirations: Database<Buffer, Buffer>;
-  /** Tenant, attribute, id: finds applications by name, type, permission and so on. */
-  readonly applicationAttributes: Database<Buffer, Buffer>;
-  /** Tenant, id of each session, expired and revoked ones included. */
-  readonly sessionsByTenant: Database<Buffer, Buffer>;
-  /** Application, id of each session: one row for the application that opened it, one for its authorizer. */
-  readonly sessionsByApplication: Database<Buffer, Buffer>;
   /** The numbers of open sessions: see open-sessions.ts. */
   readonly openSessions: Database<Buffer, Buffer>;
-  /** Application whose sessions are to be swept → the last key of `sessionsByApplication` that was swept. */
-  readonly sessionSweeps: Database<Buffer, Buffer>;
+  /** Start of the index rows of ended records, which are to be swept → the last row that was swept. */
+  readonly sweeps: Database<Buffer, Buffer>;
   /** Number → audit event. */
   readonly events: Database<Buffer, Buffer>;
   /** Tenant, attribute, time, number of each event. */
@@ -64,19 +48,11 @@ export function openTables(root: RootDatabase<Buffer, Buffer>, meta: Meta): Tabl
     meta,
     applications: root.openDB("applications", byId),
     sessions: root.openDB("sessions", byId),
-    byTenant: root.openDB("by-tenant", byKey),
-    counts: root.openDB("counts", { ...byId, encoding: "string" }),
-    applicationExpirations: root.openDB("application-expirations", byKey),
-    sessionExpirations: root.openDB("session-expirations", byKey),
+    index: root.openDB("index", byKey),
+    counts: root.openDB("counts", byKey),
     expired: root.openDB("expired", byKey),
-    expirations: root.openDB("expirations", byKey),
-    importedKeys: root.openDB("imported-keys", byKey),
-    tenantExpirations: root.openDB("tenant-expirations", byKey),
-    applicationAttributes: root.openDB("application-attributes", byKey),
-    sessionsByTenant: root.openDB("sessions-by-tenant", byKey),
-    sessionsByApplication: root.openDB("sessions-by-application", byKey),
     openSessions: root.openDB("open-sessions", byKey),
-    sessionSweeps: root.openDB("session-sweeps", byKey),
+    sweeps: root.openDB("sweeps", byKey),
     events: root.openDB("events", byKey),
     eventIndex: root.openDB("event-index", byKey),
     responses: root.openDB("responses", byKey),

@@ -1,4 +1,6 @@
-import { waitForNextTick } from "../../lib/event-loop.js";
+import { readLive } from "../core/live-records.js";
+import { parentIdsOf } from "../core/liveness.js";
+import type { RecordReader } from "../core/record-reader.js";
 import type { EventRecord } from "../port/events.js";
 import {
   type ImportContext,
@@ -15,30 +17,19 @@ import {
   isUnexpired,
   nextVersion,
   type SessionFields,
-  type SessionRecord,
 } from "../port/records.js";
-import {
-  applicationIdsOf,
-  isSessionValid,
-  revokesSessions,
-  withApplications,
-} from "../port/sessions.js";
 import type { Clock } from "../port/store.js";
 import type { ImportOptions, ImportOutcome, TransferStore } from "../port/transfer.js";
-import type { ApplicationIndex, ExpirationIndex, ImportedKeyIndex } from "./application-index.js";
+import { ownersOf } from "./applications.js";
+import { isExternalIdTaken } from "./change.js";
 import type { Environment } from "./environment.js";
 import { createRestoredEvents, type EventLog } from "./event-log.js";
-import type { ApplicationRecords, SessionRecords } from "./records.js";
-import type { SessionIndex } from "./session-index.js";
+import type { RecordStore } from "./record-store.js";
 
 interface TransferParts {
   readonly environment: Environment;
-  readonly applications: ApplicationRecords;
-  readonly sessions: SessionRecords;
-  readonly index: ApplicationIndex;
-  readonly expirations: ExpirationIndex;
-  readonly importedKeys: ImportedKeyIndex;
-  readonly sessionIndex: SessionIndex;
+  readonly records: RecordStore;
+  readonly reader: RecordReader;
   readonly events: EventLog;
   readonly clock: Clock;
 }
@@ -50,35 +41,8 @@ interface Importer<R> {
 }
 
 export function createTransfer(parts: TransferParts): TransferStore {
-  const { environment, applications, sessions, index, expirations, importedKeys, sessionIndex } =
-    parts;
-  const { events, clock } = parts;
+  const { environment, records, reader, events, clock } = parts;
   const { read, write } = environment;
-
-  /** Reads valid records after an id. Skips long runs of invalid ones batch by batch. */
-  async function readPage<R extends { readonly id: string }>(
-    records: { after(id: string | undefined, limit: number): R[] },
-    isValid: (record: R) => boolean,
-    after: string | undefined,
-    limit: number,
-  ): Promise<readonly R[]> {
-    let last = after;
-    for (;;) {
-      const { end, found } = read(() => {
-        const all = records.after(last, limit);
-        return { end: all.at(-1), found: all.filter(isValid) };
-      });
-      if (found.length > 0 || end === undefined) {
-        return found;
-      }
-      last = end.id;
-      await waitForNextTick();
-    }
-  }
-
-  function isValidSession(session: SessionRecord): boolean {
-    return isSessionValid(withApplications(session, applications.find), clock());
-  }
 
   /** Imports a batch in one transaction. Callers keep batches small, so that other writes do not wait long. */
   async function importAll<R>(
@@ -115,7 +79,7 @@ export function createTransfer(parts: TransferParts): TransferStore {
   }
 
   function decideApplication(record: ApplicationFields, replace: boolean): ImportOutcome {
-    const stored = applications.find(record.id);
+    const stored = records.find("application", record.id);
     const outcome = outcomeOfApplication(stored, record, importContext(record, replace));
     if (!isWritten(outcome)) {
       return outcome;
@@ -123,30 +87,21 @@ export function createTransfer(parts: TransferParts): TransferStore {
     if (hasTakenKey(record)) {
       return "key_taken";
     }
-    const isTaken = index.isExternalIdTaken(record, (id) => {
-      const other = applications.find(id);
-      return isUnexpired(other, clock()) ? other : undefined;
-    });
-    return isTaken ? "external_id_taken" : outcome;
+    return isExternalIdTaken(records, record, clock()) ? "external_id_taken" : outcome;
   }
 
   function hasTakenKey({ id, keys }: ApplicationFields): boolean {
     const owners = keys.flatMap(({ imported, hash }) =>
-      imported ? importedKeys.ownersOf(hash) : [],
+      imported ? records.indexes.ids(ownersOf(hash)) : [],
     );
-    return owners.some((owner) => owner !== id && isUnexpired(applications.find(owner), clock()));
+    const isLive = (owner: string) => isUnexpired(records.find("application", owner), clock());
+    return owners.some((owner) => owner !== id && isLive(owner));
   }
 
   function putApplication(record: ApplicationFields, outcome: ImportOutcome): void {
-    const before = applications.find(record.id);
+    const before = records.find("application", record.id);
     const after = withNextVersion(before, mergeApplication(before, record));
-    applications.put(after);
-    index.change(before, after);
-    expirations.update(before, after);
-    importedKeys.update(before, after);
-    if (before && revokesSessions(before, after)) {
-      sessionIndex.scheduleSweep(after.id);
-    }
+    records.write("application", before, after);
     if (outcome === "replaced") {
       events.append(importEvent(after));
     }
@@ -161,18 +116,20 @@ export function createTransfer(parts: TransferParts): TransferStore {
 
   function decideSession(record: SessionFields, replace: boolean): ImportOutcome {
     const now = clock();
-    const owners = applicationIdsOf(record).map(applications.find);
-    if (!owners.every((owner) => isUnexpired(owner, now) && owner.tenantId === record.tenantId)) {
-      return "ownerless";
-    }
-    return outcomeOfSession(sessions.find(record.id), record, importContext(record, replace));
+    const isOwner = (id: string) => {
+      const owner = records.find("application", id);
+      return isUnexpired(owner, now) && owner.tenantId === record.tenantId;
+    };
+    const stored = records.find("session", record.id);
+    return parentIdsOf("session", record).every(isOwner)
+      ? outcomeOfSession(stored, record, importContext(record, replace))
+      : "ownerless";
   }
 
   function putSession(record: SessionFields, outcome: ImportOutcome): void {
-    const before = sessions.find(record.id);
+    const before = records.find("session", record.id);
     const after = withNextVersion(before, mergeSession(before, record));
-    sessions.put(after);
-    sessionIndex.change(before, after);
+    records.write("session", before, after);
     if (outcome === "replaced") {
       events.append(importEvent(after));
     }
@@ -184,10 +141,8 @@ export function createTransfer(parts: TransferParts): TransferStore {
   }
 
   return {
-    exportApplications: (after, limit) =>
-      readPage(applications, (record) => isUnexpired(record, clock()), after, limit),
-
-    exportSessions: (after, limit) => readPage(sessions, isValidSession, after, limit),
+    exportApplications: (after, limit) => readLive(reader, "application", after, limit),
+    exportSessions: (after, limit) => readLive(reader, "session", after, limit),
 
     // An event that is no longer stored was pruned as the oldest: continue at the start.
     async exportEvents(after, limit) {

@@ -1,9 +1,9 @@
 /** Reads the records that a change needs, together with the time. */
 import type { Collection } from "mongodb";
 import type { MaybePromise } from "../../lib/async.js";
+import { isRevoked, parentIdsOf, withParents } from "../core/liveness.js";
 import type { LiveRecords, RecordKind, RecordRef, Records } from "../port/change.js";
 import { isUnexpired } from "../port/records.js";
-import { applicationIdsOf, isRevoked, withApplications } from "../port/sessions.js";
 import type { FreshRead } from "./connect.js";
 import {
   type ApplicationDocument,
@@ -64,7 +64,7 @@ export function createReadRecords(parts: ChangeReadParts): ReadRecords {
       }
       const found = await stored.get(key)?.found;
       if (found && ref.kind === "session") {
-        const ids = applicationIdsOf(found.record as Records["session"]);
+        const ids = parentIdsOf("session", found.record as Records["session"]);
         await Promise.all(ids.map((id) => load({ kind: "application", id })));
       }
     }
@@ -87,8 +87,9 @@ export function createReadRecords(parts: ChangeReadParts): ReadRecords {
         return unexpired("application", id) as LiveRecords[K] | undefined;
       }
       const session = unexpired("session", id);
-      const found = session && withApplications(session, (one) => unexpired("application", one));
-      return (isRevoked(found) ? undefined : found) as LiveRecords[K] | undefined;
+      const found =
+        session && withParents("session", session, (one) => unexpired("application", one));
+      return (isRevoked("session", found) ? undefined : found) as LiveRecords[K] | undefined;
     }
 
     const versionOf = ({ kind, id }: RecordRef) => unexpired(kind, id)?.version;

@@ -1,10 +1,10 @@
 /** Writes a decided change, its event and its response in one transaction. */
 import { type ClientSession, type Collection, ObjectId } from "mongodb";
 import type { Decided, RecordChange } from "../core/decide.js";
+import { endedChildrenOf } from "../core/liveness.js";
 import type { Change, Reads, RecordKind } from "../port/change.js";
 import { ExternalIdTaken, LastManager } from "../port/errors.js";
 import type { ApplicationRecord } from "../port/records.js";
-import { revokesSessions } from "../port/sessions.js";
 import { findOtherManager } from "./application-queries.js";
 import type { RecordsRead } from "./change-reads.js";
 import {
@@ -131,7 +131,7 @@ export function createChangeWriter(parts: ChangeWriterParts): WriteChange {
 
   function cleanUpSessions(change: RecordChange): void {
     const { kind, before, after, id } = change;
-    if (kind === "application" && before && (!after || revokesSessions(before, after))) {
+    if (kind === "application" && before && endedChildrenOf(kind, before, after).length > 0) {
       sessionCleanup.start(uuid(id), after);
     }
   }

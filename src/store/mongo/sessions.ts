@@ -1,17 +1,15 @@
 import { type Binary, BSON, type Collection, type Document } from "mongodb";
 import { isId } from "../../lib/uuid-text.js";
+import { isRevoked, parentIdsOf, withParents } from "../core/liveness.js";
 import type { ApplicationStore } from "../port/applications.js";
 import { StoreUnavailable } from "../port/errors.js";
 import type { ApplicationRecord, SessionRecord, SessionWithApplication } from "../port/records.js";
-import {
-  applicationIdsOf,
-  isRevoked,
-  type SessionCount,
-  type SessionFilter,
-  type SessionPage,
-  type SessionQuery,
-  type SessionStore,
-  withApplications,
+import type {
+  SessionCount,
+  SessionFilter,
+  SessionPage,
+  SessionQuery,
+  SessionStore,
 } from "../port/sessions.js";
 import { createPageBudget } from "../port/store.js";
 import { byApplication, byAuthorizer, byTenant } from "./collections.js";
@@ -82,10 +80,10 @@ async function withValidApplications(
   session: SessionRecord,
   find: ApplicationStore["find"],
 ): Promise<SessionWithApplication | undefined> {
-  const ids = applicationIdsOf(session);
+  const ids = parentIdsOf("session", session);
   const applications = await Promise.all(ids.map(find));
-  const found = withApplications(session, (id) => applications[ids.indexOf(id)]);
-  return isRevoked(found) ? undefined : found;
+  const found = withParents("session", session, (id) => applications[ids.indexOf(id)]);
+  return isRevoked("session", found) ? undefined : found;
 }
 
 /** The minimum batch size of further reads, after a read with revoked sessions. */
@@ -193,14 +191,16 @@ async function countSessions(
   const found = await callDriver(() =>
     documents.aggregate<SessionGroup>(pipeline, options).toArray(),
   );
-  const groups = found.map(({ _id, count }) => ({
+  // Only these fields decide whether sessions are revoked.
+  const toGroup = ({ _id, count }: SessionGroup) => ({
     applicationId: fromUuid(_id.application_id),
     authorizedBy: _id.authorized_by && fromUuid(_id.authorized_by),
     epoch: _id.epoch,
     authorizationEpoch: _id.authorization_epoch,
     count,
-  }));
-  const ids = [...new Set(groups.flatMap(applicationIdsOf))];
+  });
+  const groups = found.map((each) => toGroup(each) as SessionRecord & { readonly count: number });
+  const ids = [...new Set(groups.flatMap((group) => parentIdsOf("session", group)))];
   const read = await applications.findMany(ids);
   const byId = new Map(ids.map((id, index) => [id, read[index]]));
   const sum = (counted: typeof groups) => counted.reduce((total, { count }) => total + count, 0);
@@ -210,7 +210,11 @@ async function countSessions(
       (authorized ?? group.authorizedBy !== undefined) === (group.authorizedBy !== undefined),
   );
   const open = matching.filter(
-    (group) => !isRevoked(withApplications(group, (id) => byId.get(id))),
+    (group) =>
+      !isRevoked(
+        "session",
+        withParents("session", group, (id) => byId.get(id)),
+      ),
   );
   return { open: Math.min(sum(open), limit), isComplete: sum(groups) <= limit };
 }
@@ -243,13 +247,13 @@ async function removeRevoked(
   sessions: readonly SessionRecord[],
   revoked: Document[],
 ): Promise<SessionWithApplication[]> {
-  const ids = [...new Set(sessions.flatMap(applicationIdsOf))];
+  const ids = [...new Set(sessions.flatMap((session) => parentIdsOf("session", session)))];
   const found = await applications.findMany(ids);
   const byId = new Map(ids.map((id, index) => [id, found[index]]));
   const causes = new Map<string, Document>();
   const valid = sessions.flatMap((session) => {
-    const found = withApplications(session, (id) => byId.get(id));
-    if (found && !isRevoked(found)) {
+    const found = withParents("session", session, (id) => byId.get(id));
+    if (found && !isRevoked("session", found)) {
       return found;
     }
     const { applicationId, authorizedBy } = session;

@@ -1,6 +1,7 @@
 /** Export and import of applications, sessions and events. */
 import { type Binary, BSON, type Collection, type Document, type Filter } from "mongodb";
 import type { MaybePromise } from "../../lib/async.js";
+import { isRevoked, parentIdsOf, withParents } from "../core/liveness.js";
 import type { EventRecord } from "../port/events.js";
 import {
   type ImportContext,
@@ -15,7 +16,6 @@ import {
   removalsOfSession,
 } from "../port/import.js";
 import type { ApplicationFields, ApplicationRecord, SessionFields } from "../port/records.js";
-import { applicationIdsOf, isRevoked, withApplications } from "../port/sessions.js";
 import { createPageBudget } from "../port/store.js";
 import type { TransferStore } from "../port/transfer.js";
 import {
@@ -108,9 +108,15 @@ export function createTransfer(parts: TransferParts): TransferStore {
     async exportSessions(after, limit) {
       for (let last = after; ; ) {
         const found = (await readAfter(sessions, notExpired(time), last, limit)).map(toSession);
-        const owners = await findApplications(found.flatMap(applicationIdsOf));
+        const owners = await findApplications(
+          found.flatMap((session) => parentIdsOf("session", session)),
+        );
         const valid = found.filter(
-          (session) => !isRevoked(withApplications(session, (id) => owners.get(id))),
+          (session) =>
+            !isRevoked(
+              "session",
+              withParents("session", session, (id) => owners.get(id)),
+            ),
         );
         if (valid.length > 0 || found.length === 0) {
           return valid;
@@ -153,7 +159,9 @@ export function createTransfer(parts: TransferParts): TransferStore {
 
     async importSessions(records, options) {
       const current = await now();
-      const owners = await findApplications(records.flatMap(applicationIdsOf));
+      const owners = await findApplications(
+        records.flatMap((record) => parentIdsOf("session", record)),
+      );
       const imported = sessionImporter(sessions, owners, current, options.replace);
       const findRemovalEvents = (absent: readonly SessionFields[]) =>
         findEvents(absent, [...new Set(absent.flatMap(removalsOfSession))]);
@@ -292,7 +300,7 @@ function sessionImporter(
     documents,
     decide(existing, record, events) {
       const isOwned = (id: string) => owners.get(id)?.tenantId === record.tenantId;
-      if (!applicationIdsOf(record).every(isOwned)) {
+      if (!parentIdsOf("session", record).every(isOwned)) {
         return "ownerless";
       }
       const context = toImportContext(record.id, events, now, replace);

@@ -16,6 +16,7 @@ import { openLmdbStore } from "../../../src/store/lmdb/store.js";
 import { supportedSchema } from "../../../src/store/lmdb/tables.js";
 import { ExternalIdTaken, StoreUnavailable } from "../../../src/store/port/errors.js";
 import { expiredRetention } from "../../../src/store/port/records.js";
+import { tables } from "../../../src/store/tables.js";
 import { anEvent } from "../../contract/store/event-fixtures.js";
 import {
   aGrant,
@@ -40,6 +41,30 @@ import { until } from "../../support/until.js";
 
 const folder = useLmdbFolder();
 
+/** The names of the indexes of records, by number. */
+const indexNames = new Map(
+  Object.entries(tables).flatMap(([kind, { indexes }]) =>
+    Object.entries(indexes).map(([name, { number }]) => [number, `${kind}.${name}`]),
+  ),
+);
+
+/** The rows of an application in the indexes that have each one once. */
+const rowsOfApplications = (count: number) => ({
+  applications: count,
+  "application.newest": count,
+  "application.keyId": count,
+  "application.lastUse": count,
+  "application.name": count,
+  "application.type": count,
+});
+
+const rowsOfSessions = (count: number, { expiring = count } = {}) => ({
+  sessions: count,
+  "session.newest": count,
+  "session.application": count,
+  ...(expiring > 0 && { "session.expiring": expiring }),
+});
+
 /** Opens the tables of the store directly to count their rows, except metadata and the audit log. */
 function openTables() {
   const path = folder.path();
@@ -47,11 +72,19 @@ function openTables() {
   const names = [...database.getKeys()]
     .map(String)
     .filter((name) => !["meta", "events", "event-index"].includes(name));
-  const tables = names.map((name) => database.openDB({ name, keyEncoding: "binary" }));
+  const opened = names.map((name) =>
+    database.openDB<Buffer, Buffer>({ name, keyEncoding: "binary", encoding: "binary" }),
+  );
   function rows(): Record<string, number> {
     database.resetReadTxn();
-    const counts = tables.map((table, index) => [names[index], table.getCount()]);
-    return Object.fromEntries(counts.filter(([, count]) => count));
+    const counts: Record<string, number> = {};
+    for (const [at, table] of opened.entries()) {
+      for (const key of table.getKeys()) {
+        const name = must(names[at] === "index" ? indexNames.get(must(key[16])) : names[at]);
+        counts[name] = (counts[name] ?? 0) + 1;
+      }
+    }
+    return counts;
   }
 
   return {
@@ -81,7 +114,7 @@ describe("the LMDB store", () => {
     const { now, advance } = createTestClock();
     const store = await folder.open({ clock: now, sweepInterval: 5 });
     await folder.open({ clock: now, sweepInterval: 5 });
-    const tables = openTables();
+    const rows = openTables();
 
     const staying = await store.applications.create(anApplication(), audit.created);
     const { tenantId } = staying;
@@ -110,42 +143,40 @@ describe("the LMDB store", () => {
       }),
     );
     const left = {
-      applications: 1,
-      "application-attributes": 4,
-      "by-tenant": 1,
+      ...rowsOfApplications(1),
       counts: 1,
-      sessions: 2,
-      "session-expirations": 2,
-      "sessions-by-tenant": 2,
-      "sessions-by-application": 2,
+      ...rowsOfSessions(2),
+      "session.authorizer": 1,
       // One session each that is unauthorized and authorized, their counts and those of their groups.
       "open-sessions": 6,
     };
-    expect(tables.rows()).toMatchObject({ applications: 601, sessions: 303 });
+    expect(rows.rows()).toMatchObject({ applications: 601, sessions: 303 });
     advance(hour);
     const expired = { expired: 901 };
-    const retained = { applications: 601, expirations: 600 };
-    const retainedSessions = {
-      sessions: 303,
-      "sessions-by-tenant": 303,
-      "sessions-by-application": 303,
+    const retained = {
+      ...rowsOfApplications(601),
+      "application.expiry": 600,
+      "application.expirations": 600,
+      counts: 301,
+      ...rowsOfSessions(303, { expiring: 2 }),
+      "session.authorizer": 2,
     };
-    await tables.waitForRows({ ...left, ...retained, ...retainedSessions, ...expired });
+    await rows.waitForRows({ ...left, ...retained, ...expired });
     expect(await store.sessions.findExpired(shortened.id)).toBeDefined();
     advance(expiredRetention);
-    await tables.waitForRows(left);
+    await rows.waitForRows(left);
     const page = await store.applications.list({ tenantId, size: 9, from: { page: 1 } });
     expect(page).toEqual({ items: [staying], more: false, total: 1 });
     for (const { id } of [lasting, prolonged]) {
       expect(await store.sessions.find(id)).toBeDefined();
     }
-    await tables.close();
+    await rows.close();
   });
 
   it("sweeps an expired application, and leaves its external id to the next owner", async () => {
     const { now, advance } = createTestClock();
     const store = await folder.open({ clock: now });
-    const tables = openTables();
+    const rows = openTables();
     const fields = { tenantId: randomUUID(), externalId: "svc-4711" };
     const create = (expiresAt?: number) =>
       store.applications.create(anApplication({ ...fields, expiresAt }), audit.created);
@@ -153,20 +184,20 @@ describe("the LMDB store", () => {
     advance(hour);
     const owner = await create();
     await folder.open({ clock: now, sweepInterval: 5 });
-    await until(async () => tables.rows().expired === 1);
+    await until(async () => rows.rows().expired === 1);
     advance(expiredRetention);
     await until(async () => (await store.applications.findExpired(expired.id)) === undefined);
-    expect(tables.rows()).toMatchObject({ applications: 1, "application-attributes": 5 });
+    expect(rows.rows()).toMatchObject({ applications: 1, "application.externalId": 1 });
     const { tenantId, externalId } = fields;
     const query = { tenantId, filter: { externalId }, size: 9, from: { page: 1 } };
     expect(await store.applications.list(query)).toMatchObject({ items: [owner], total: 1 });
     await expect(create()).rejects.toThrow(ExternalIdTaken);
-    await tables.close();
+    await rows.close();
   });
 
   it("leaves no rows after a deletion", async () => {
     const store = await folder.open();
-    const tables = openTables();
+    const rows = openTables();
     for (const expiresAt of [undefined, Date.now() + hour]) {
       const { id, tenantId } = await store.applications.create(
         anApplication({ expiresAt }),
@@ -177,13 +208,13 @@ describe("the LMDB store", () => {
       await store.sessions.delete(tenantId, session.id, audit.sessionDeleted);
       await store.applications.delete(tenantId, id, audit.deleted);
     }
-    expect(tables.rows()).toEqual({});
-    await tables.close();
+    expect(rows.rows()).toEqual({});
+    await rows.close();
   });
 
   it("sweeps the sessions that a deleted application authorized, and leaves others", async () => {
     const store = await folder.open();
-    const tables = openTables();
+    const rows = openTables();
     const application = await store.applications.create(anApplication(), audit.created);
     const { tenantId } = application;
     const [deleted, staying] = [
@@ -201,21 +232,20 @@ describe("the LMDB store", () => {
     }
     await store.applications.delete(tenantId, deleted.id, audit.deleted);
     await folder.open({ sweepInterval: 5 });
-    await until(async () => tables.rows().sessions === 250);
-    // Each is listed by its application and by its authorizer.
-    await until(async () => tables.rows()["sessions-by-application"] === 500);
+    await until(async () => rows.rows().sessions === 250);
+    await until(async () => rows.rows()["session.authorizer"] === 250);
     const { items } = await store.sessions.list({
       tenantId,
       authorizedBy: staying.id,
       size: 1_000,
     });
     expect(items).toHaveLength(250);
-    await tables.close();
+    await rows.close();
   });
 
   it("sweeps revoked sessions, and leaves those opened later", async () => {
     const store = await folder.open();
-    const tables = openTables();
+    const rows = openTables();
     const application = await store.applications.create(anApplication(), audit.created);
     const { id, tenantId } = application;
     const open = (count: number) =>
@@ -233,27 +263,24 @@ describe("the LMDB store", () => {
     await revoke(2);
     const last = await open(300);
     await folder.open({ sweepInterval: 5 });
-    const left = { applications: 1, "application-attributes": 4, "by-tenant": 1, counts: 1 };
-    await tables.waitForRows({
-      ...left,
-      sessions: 300,
-      "session-expirations": 300,
-      "sessions-by-tenant": 300,
-      "sessions-by-application": 300,
+    await rows.waitForRows({
+      ...rowsOfApplications(1),
+      counts: 1,
+      ...rowsOfSessions(300),
       // The sessions, their count and those of their networks.
       "open-sessions": 601,
     });
     const { items } = await store.sessions.list({ tenantId, size: 1_000 });
     expect(idsOf(items)).toEqual(newestFirst(idsOf(last.map(must))));
     await store.applications.delete(tenantId, id, audit.deleted);
-    await tables.waitForRows({});
-    await tables.close();
+    await rows.waitForRows({});
+    await rows.close();
   });
 
   it("removes the sessions of an expired application with it", async () => {
     const { now, advance } = createTestClock();
     const store = await folder.open({ clock: now, sweepInterval: 5 });
-    const tables = openTables();
+    const rows = openTables();
     const expiresAt = now() + hour;
     const application = await store.applications.create(
       anApplication({ expiresAt }),
@@ -262,20 +289,19 @@ describe("the LMDB store", () => {
     const session = aSession(application, { ttl: 9 * hour });
     await store.sessions.create(session);
     advance(hour);
-    await tables.waitForRows({
-      applications: 1,
-      expirations: 1,
+    await rows.waitForRows({
+      ...rowsOfApplications(1),
+      "application.expiry": 1,
+      "application.expirations": 1,
+      counts: 1,
       expired: 1,
-      sessions: 1,
-      "session-expirations": 1,
-      "sessions-by-tenant": 1,
-      "sessions-by-application": 1,
+      ...rowsOfSessions(1),
       "open-sessions": 3,
     });
     expect(await store.sessions.findExpired(session.id)).toBeDefined();
     advance(expiredRetention);
-    await tables.waitForRows({});
-    await tables.close();
+    await rows.waitForRows({});
+    await rows.close();
   });
 
   it("lists sessions past any number of expired and revoked ones", async () => {
@@ -301,15 +327,18 @@ describe("the LMDB store", () => {
 
   it("indexes an expiry until its record or key is removed", async () => {
     const store = await folder.open();
-    const tables = openTables();
+    const rows = openTables();
     const expiresAt = Date.now() + hour;
     const application = await store.applications.create(
       anApplication({ expiresAt }),
       audit.created,
     );
-    const countExpirations = () => tables.rows().expirations ?? 0;
+    const countExpirations = () => rows.rows()["application.expirations"] ?? 0;
     expect(countExpirations()).toBe(1);
-    const [one, two, three] = times(3, (index) => ({ ...aKey(), expiresAt: expiresAt - index }));
+    const [one, two, three] = times(3, (index) => ({
+      ...aKey(),
+      expiresAt: expiresAt - index - 1,
+    }));
     await replaceKeys(store, application, must(one), must(two), aKey());
     expect(countExpirations()).toBe(3);
     await replaceKeys(store, application, must(three), must(two));
@@ -318,8 +347,8 @@ describe("the LMDB store", () => {
     expect(countExpirations()).toBe(1);
     await replaceKeys(store, application, must(one));
     await store.applications.delete(application.tenantId, application.id, audit.deleted);
-    expect(tables.rows()).toEqual({});
-    await tables.close();
+    expect(rows.rows()).toEqual({});
+    await rows.close();
   });
 
   it("waits for pending writes when it closes", async () => {
@@ -547,12 +576,12 @@ describe("concurrent writes in LMDB", () => {
   afterEach(() => environment.close());
 
   function readValue(id: string): string | undefined {
-    return environment.read(() => environment.tables.counts.get(id));
+    return environment.read(() => environment.tables.meta.get(id));
   }
 
   /** Writes a value and a log entry for an id. */
   function writeBoth(id: string, value: string): void {
-    environment.tables.counts.put(id, value);
+    environment.tables.meta.put(id, value);
     log.append(anEvent({ tenantId: id }));
   }
 
@@ -573,11 +602,11 @@ describe("concurrent writes in LMDB", () => {
 
   it("see the earlier writes of their transaction", async () => {
     const id = randomUUID();
-    const { counts } = environment.tables;
+    const { meta } = environment.tables;
     const add = () =>
       environment.write(() => {
-        const sum = Number(counts.get(id) ?? 0) + 1;
-        counts.put(id, String(sum));
+        const sum = Number(meta.get(id) ?? 0) + 1;
+        meta.put(id, String(sum));
         return sum;
       });
     expect(await Promise.all(times(20, add))).toEqual(times(20, (index) => index + 1));
