@@ -1,23 +1,8 @@
+import { createImportDecisions, type ImportDecision } from "../core/import.js";
 import { readLive } from "../core/live-records.js";
-import { parentIdsOf } from "../core/liveness.js";
 import type { RecordReader } from "../core/record-reader.js";
-import type { EventRecord } from "../port/events.js";
-import {
-  type ImportContext,
-  importEvent,
-  isWritten,
-  mergeApplication,
-  mergeSession,
-  outcomeOfApplication,
-  outcomeOfEvent,
-  outcomeOfSession,
-} from "../port/import.js";
-import {
-  type ApplicationFields,
-  isUnexpired,
-  nextVersion,
-  type SessionFields,
-} from "../port/records.js";
+import type { RecordKind, Records } from "../port/change.js";
+import { isWritten, outcomeOfEvent } from "../port/import.js";
 import type { Clock } from "../port/store.js";
 import type { ImportOptions, ImportOutcome, TransferStore } from "../port/transfer.js";
 import { ownersOf } from "./applications.js";
@@ -34,110 +19,55 @@ interface TransferParts {
   readonly clock: Clock;
 }
 
-/** Imports records of one kind within one transaction. */
-interface Importer<R> {
-  readonly decide: (record: R, replace: boolean) => ImportOutcome;
-  readonly put: (record: R, outcome: ImportOutcome) => void;
-}
-
 export function createTransfer(parts: TransferParts): TransferStore {
   const { environment, records, reader, events, clock } = parts;
   const { read, write } = environment;
 
-  /** Imports a batch in one transaction. Callers keep batches small, so that other writes do not wait long. */
+  const decisions = createImportDecisions({
+    now: clock,
+    find: records.find,
+    ownersOfKey: (hash) => records.indexes.ids(ownersOf(hash)),
+    isExternalIdTaken: (application) => isExternalIdTaken(records, application, clock()),
+    hasEvent: ({ tenantId, id }, kinds) => events.has({ tenantId, target: id, kinds }),
+  });
+
+  /**
+   * Imports a batch in one transaction. Callers keep batches small, so that other writes do not
+   * wait long. `importOne` decides about a record, and writes it unless it is only a dry run.
+   */
   async function importAll<R>(
-    records: readonly R[],
-    options: ImportOptions,
-    createImporter: () => Importer<R>,
+    imported: readonly R[],
+    { dryRun }: ImportOptions,
+    createImporter: () => (record: R, isDryRun: boolean) => ImportOutcome,
   ): Promise<ImportOutcome[]> {
-    const expected = read(() => {
-      const { decide } = createImporter();
-      return records.map((record) => decide(record, options.replace));
-    });
-    // An empty transaction would still block other writers.
-    if (options.dryRun || !expected.some(isWritten)) {
-      return expected;
-    }
-    return write(() => {
-      const { decide, put } = createImporter();
-      return records.map((record) => {
-        const outcome = decide(record, options.replace);
-        if (isWritten(outcome)) {
-          put(record, outcome);
-        }
-        return outcome;
-      });
-    });
-  }
-
-  function importContext(
-    { tenantId, id }: ApplicationFields | SessionFields,
-    replace: boolean,
-  ): ImportContext {
-    const hasEvent = (kinds: readonly string[]) => events.has({ tenantId, target: id, kinds });
-    return { replace, now: clock(), hasEvent };
-  }
-
-  function decideApplication(record: ApplicationFields, replace: boolean): ImportOutcome {
-    const stored = records.find("application", record.id);
-    const outcome = outcomeOfApplication(stored, record, importContext(record, replace));
-    if (!isWritten(outcome)) {
-      return outcome;
-    }
-    if (hasTakenKey(record)) {
-      return "key_taken";
-    }
-    return isExternalIdTaken(records, record, clock()) ? "external_id_taken" : outcome;
-  }
-
-  function hasTakenKey({ id, keys }: ApplicationFields): boolean {
-    const owners = keys.flatMap(({ imported, hash }) =>
-      imported ? records.indexes.ids(ownersOf(hash)) : [],
-    );
-    const isLive = (owner: string) => isUnexpired(records.find("application", owner), clock());
-    return owners.some((owner) => owner !== id && isLive(owner));
-  }
-
-  function putApplication(record: ApplicationFields, outcome: ImportOutcome): void {
-    const before = records.find("application", record.id);
-    const after = withNextVersion(before, mergeApplication(before, record));
-    records.write("application", before, after);
-    if (outcome === "replaced") {
-      events.append(importEvent(after));
-    }
-  }
-
-  function withNextVersion<R extends object>(
-    before: { readonly version: number } | undefined,
-    fields: R,
-  ): R & { readonly version: number } {
-    return { ...fields, version: nextVersion(before, clock()) };
-  }
-
-  function decideSession(record: SessionFields, replace: boolean): ImportOutcome {
-    const now = clock();
-    const isOwner = (id: string) => {
-      const owner = records.find("application", id);
-      return isUnexpired(owner, now) && owner.tenantId === record.tenantId;
+    const importBatch = (isDryRun: boolean) => {
+      const importOne = createImporter();
+      return imported.map((record) => importOne(record, isDryRun));
     };
-    const stored = records.find("session", record.id);
-    return parentIdsOf("session", record).every(isOwner)
-      ? outcomeOfSession(stored, record, importContext(record, replace))
-      : "ownerless";
+    const expected = read(() => importBatch(true));
+    // An empty transaction would still block other writers.
+    return dryRun || !expected.some(isWritten) ? expected : write(() => importBatch(false));
   }
 
-  function putSession(record: SessionFields, outcome: ImportOutcome): void {
-    const before = records.find("session", record.id);
-    const after = withNextVersion(before, mergeSession(before, record));
-    records.write("session", before, after);
-    if (outcome === "replaced") {
-      events.append(importEvent(after));
-    }
-  }
-
-  function createEventImporter(): Importer<EventRecord> {
-    const { find, restore } = createRestoredEvents(events);
-    return { decide: (record) => outcomeOfEvent(find(record), record), put: restore };
+  function importRecords<K extends RecordKind>(
+    kind: K,
+    imported: readonly Omit<Records[K], "version">[],
+    options: ImportOptions,
+  ): Promise<ImportOutcome[]> {
+    const decide = decisions[kind] as (
+      record: (typeof imported)[number],
+      options: ImportOptions,
+    ) => ImportDecision<K>;
+    return importAll(imported, options, () => (record, isDryRun) => {
+      const { outcome, before, after, event } = decide(record, options);
+      if (after && !isDryRun) {
+        records.write(kind, before, after);
+      }
+      if (event && !isDryRun) {
+        events.append(event);
+      }
+      return outcome;
+    });
   }
 
   return {
@@ -152,12 +82,19 @@ export function createTransfer(parts: TransferParts): TransferStore {
       });
     },
 
-    importApplications: (records, options) =>
-      importAll(records, options, () => ({ decide: decideApplication, put: putApplication })),
+    importApplications: (imported, options) => importRecords("application", imported, options),
+    importSessions: (imported, options) => importRecords("session", imported, options),
 
-    importSessions: (records, options) =>
-      importAll(records, options, () => ({ decide: decideSession, put: putSession })),
-
-    importEvents: (records, options) => importAll(records, options, createEventImporter),
+    importEvents: (imported, options) =>
+      importAll(imported, options, () => {
+        const { find, restore } = createRestoredEvents(events);
+        return (event, isDryRun) => {
+          const outcome = outcomeOfEvent(find(event), event);
+          if (isWritten(outcome) && !isDryRun) {
+            restore(event);
+          }
+          return outcome;
+        };
+      }),
   };
 }
