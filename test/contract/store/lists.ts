@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { newId } from "../../../src/lib/uuid.js";
+import type { ListQuery } from "../../../src/store/port/applications.js";
 import { repetitions } from "../../support/jest/suite.js";
 import { audit } from "../../support/store/audit.js";
 import type { OperableStore } from "../../support/store/operations.js";
@@ -57,19 +58,29 @@ export function describeLists(subject: () => Subject): void {
       },
     );
 
-    it("skips expired applications on this page and earlier ones", async () => {
+    it.each<[string, Partial<ListQuery>]>([
+      ["newest first", {}],
+      ["of a type", { filter: { type: "public" } }],
+      ["that are enabled", { filter: { disabled: false } }],
+      ["by name", { order: "name" }],
+    ])("skips expired applications on this page and earlier ones: %s", async (_, query) => {
       const { store, clock } = subject();
       const tenantId = randomUUID();
       const ids = newestFirst(times(9, (index) => newId(clock.now() + index)));
       const expiring = [0, 3, 4, 8];
       for (const [index, id] of ids.entries()) {
         const expiresAt = expiring.includes(index) ? clock.now() + 1 : undefined;
-        await store.applications.create(anApplication({ id, tenantId, expiresAt }), audit.created);
+        const name = `${index}`;
+        await store.applications.create(
+          anApplication({ id, name, tenantId, expiresAt, type: "public" }),
+          audit.created,
+        );
       }
       clock.advance(1);
       const alive = ids.filter((_, index) => !expiring.includes(index));
       for (const page of [1, 2, 3, 4]) {
-        const found = await store.applications.list({ tenantId, size: 2, from: { page } });
+        const from = { page };
+        const found = await store.applications.list({ tenantId, size: 2, from, ...query });
         expect({ ...found, items: idsOf(found.items) }).toEqual({
           items: alive.slice(2 * page - 2, 2 * page),
           more: page < 3,
