@@ -106,8 +106,8 @@ function checkManagers(expirations: readonly ManagerExpiration[] | undefined): F
 
 /** Checks a MongoDB database. */
 export function checkMongo(status: MongoStatus): Finding[] {
-  const { version, topology, lookup, layout, clock, ttl, overdue, members, managerExpirations } =
-    status;
+  const { version, topology, lookup, layout, clock, ttl, overdue, members } = status;
+  const { logLag, managerExpirations } = status;
   return [
     topology === "single server"
       ? fail(
@@ -119,6 +119,7 @@ export function checkMongo(status: MongoStatus): Finding[] {
     ...checkLayout(layout),
     ...checkManagers(managerExpirations),
     checkClock(clock),
+    ...checkLog(logLag),
     ...checkTtl(ttl, overdue),
     ...(topology === "sharded cluster" ? [notChecked("members", "rs.status()")] : []),
     ...(members === undefined ? [] : checkMembers(members)),
@@ -153,6 +154,25 @@ function checkClock({ ahead, uncertainty }: ClockStatus): Finding {
         "Synchronize both clocks with NTP. Expiry uses the clock of the database; list order uses the clock of this machine.",
       )
     : ok("clock", found);
+}
+
+/** Milliseconds. The position of the log is recorded every second. */
+const maxLogLag = 10_000;
+
+function checkLog(lag: number | undefined): Finding[] {
+  if (lag === undefined) {
+    return [];
+  }
+  const seconds = (lag / 1_000).toFixed(1);
+  return [
+    lag > maxLogLag
+      ? warn(
+          "audit log",
+          `complete up to ${seconds} s ago`,
+          "Check that an instance is running: one of them adds the latest changes.",
+        )
+      : ok("audit log", `complete up to ${seconds} s ago`),
+  ];
 }
 
 /** A mongos does not report the state of each shard. */

@@ -1,4 +1,4 @@
-import { BSON, type ClientSession, type Collection, type Document, type Sort } from "mongodb";
+import { BSON, type Collection, type Document, type Sort } from "mongodb";
 import { createPace } from "../../lib/event-loop.js";
 import {
   type ApplicationFilter,
@@ -23,6 +23,7 @@ import {
   type Time,
   toApplication,
   uuid,
+  withoutLog,
 } from "./documents.js";
 import { callDriver, limitsOf } from "./driver-call.js";
 import { pageOptions, readPage } from "./read-page.js";
@@ -52,6 +53,7 @@ export async function listApplications(
     skip,
     hint: indexFor(query),
     signal,
+    projection: withoutLog,
     ...pageOptions(size),
     ...limitsOf(documents),
     ...freshRead(),
@@ -102,7 +104,7 @@ const searched = {
   expires_at: 1,
   created_at: 1,
   last_used_at: 1,
-  size: { $bsonSize: "$$ROOT" },
+  size: { $bsonSize: { $unsetField: { field: "last", input: "$$ROOT" } } },
 } as const;
 
 type SearchedDocument = ApplicationDocument & { readonly size: number };
@@ -162,7 +164,7 @@ async function searchApplications(
   });
   const ids = found.map(({ id }) => uuid(id));
   const complete = await callDriver(() =>
-    documents.find({ _id: { $in: ids } }, readOptions).toArray(),
+    documents.find({ _id: { $in: ids } }, { projection: withoutLog, ...readOptions }).toArray(),
   );
   const items = complete.map(toApplication).sort(compareBy(order));
   const page = { items, more };
@@ -265,13 +267,12 @@ export function findOtherManager(
   documents: Collection<ApplicationDocument>,
   { id, tenantId }: Pick<ApplicationRecord, "id" | "tenantId">,
   filter: Document,
-  session: ClientSession | undefined,
-): Promise<Pick<ApplicationDocument, "_id"> | null> {
+): Promise<Pick<ApplicationDocument, "_id" | "rev"> | null> {
   const others = { tenant_id: uuid(tenantId), disabled: { $ne: true }, _id: { $ne: uuid(id) } };
   const options = {
-    projection: { _id: 1 },
+    projection: { _id: 1, rev: 1 },
     hint: byManager,
-    ...limitsOf(documents, session),
+    ...limitsOf(documents),
   } as const;
   return callDriver(() => documents.findOne({ ...others, ...managerFilter, ...filter }, options));
 }

@@ -83,7 +83,8 @@ function toUpdate({ applicationId, keyId, at }: KeyUse) {
   };
   const keyUpdate = keyId === undefined ? {} : { keys: withUse(keyId, moment) };
   const update = [{ $set: { ...fields, ...keyUpdate } }];
-  return { updateOne: { filter: { _id: uuid(applicationId) }, update } };
+  // Not a tombstone.
+  return { updateOne: { filter: { _id: uuid(applicationId), expires_at: { $ne: 0 } }, update } };
 }
 
 /** The keys after a use of the one with this id. The same if it was removed. */

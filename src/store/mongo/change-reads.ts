@@ -12,7 +12,7 @@ import {
   toApplication,
   toSession,
 } from "./documents.js";
-import { createTimedLookup, type TimedRecord } from "./lookup.js";
+import { createDocumentLookup, type DocumentRead } from "./lookup.js";
 
 /** Records as they were at about the same time. */
 export interface RecordsRead {
@@ -23,6 +23,9 @@ export interface RecordsRead {
 
   /** Finds a record that was read, if it is unexpired and not revoked. */
   find<K extends RecordKind>(ref: RecordRef<K>): LiveRecords[K] | undefined;
+
+  /** The document of a record, expired or a tombstone, too. */
+  documentOf<K extends RecordKind>(ref: RecordRef<K>): DocumentRead<Records[K]> | undefined;
 
   /** The version of a record that was read, if it is unexpired. */
   versionOf(ref: RecordRef): number | undefined;
@@ -42,20 +45,20 @@ interface ChangeReadParts {
   readonly now: () => MaybePromise<number>;
 }
 
-type Stored = TimedRecord<Records[RecordKind]> | undefined;
+type Found = DocumentRead<Records[RecordKind]> | undefined;
 
 const keyOf = ({ kind, id }: RecordRef): string => `${kind} ${id}`;
 
 export function createReadRecords(parts: ChangeReadParts): ReadRecords {
   const { applications, sessions, time, freshRead, now } = parts;
   const lookups = {
-    application: createTimedLookup(applications, time, freshRead, toApplication),
-    session: createTimedLookup(sessions, time, freshRead, toSession),
+    application: createDocumentLookup(applications, time, freshRead, toApplication),
+    session: createDocumentLookup(sessions, time, freshRead, toSession),
   };
 
   return async function read(refs) {
     const startedAt = performance.now();
-    const stored = new Map<string, { readonly ref: RecordRef; readonly found: Promise<Stored> }>();
+    const stored = new Map<string, { readonly ref: RecordRef; readonly found: Promise<Found> }>();
 
     async function load(ref: RecordRef): Promise<void> {
       const key = keyOf(ref);
@@ -63,22 +66,26 @@ export function createReadRecords(parts: ChangeReadParts): ReadRecords {
         stored.set(key, { ref, found: lookups[ref.kind](ref.id) });
       }
       const found = await stored.get(key)?.found;
-      if (found && ref.kind === "session") {
+      if (found?.record && ref.kind === "session") {
         const ids = parentIdsOf("session", found.record as Records["session"]);
         await Promise.all(ids.map((id) => load({ kind: "application", id })));
       }
     }
 
     await Promise.all(refs.map(load));
-    const byKey = new Map<string, Stored>();
+    const byKey = new Map<string, Found>();
     for (const [key, { found }] of stored) {
       byKey.set(key, await found);
     }
     const times = [...byKey.values()].flatMap((one) => one?.now ?? []);
     const latest = times.length > 0 ? Math.max(...times) : await now();
 
+    function documentOf<K extends RecordKind>(ref: RecordRef<K>) {
+      return byKey.get(keyOf(ref)) as DocumentRead<Records[K]> | undefined;
+    }
+
     function unexpired<K extends RecordKind>(kind: K, id: string): Records[K] | undefined {
-      const record = byKey.get(keyOf({ kind, id }))?.record as Records[K] | undefined;
+      const record = documentOf({ kind, id })?.record;
       return isUnexpired<Records[RecordKind]>(record, latest) ? record : undefined;
     }
 
@@ -105,6 +112,6 @@ export function createReadRecords(parts: ChangeReadParts): ReadRecords {
       return others.every((ref) => versionOf(ref) === again.versionOf(ref));
     }
 
-    return { now: latest, startedAt, find, versionOf, areCurrent };
+    return { now: latest, startedAt, find, documentOf, versionOf, areCurrent };
   };
 }

@@ -1,5 +1,5 @@
-/** Writes a decided change, its event and its response in one transaction. */
-import { type ClientSession, type Collection, ObjectId } from "mongodb";
+/** Writes a decided change with one conditional write, which also carries its entry for the log. */
+import type { Collection, Document, Filter, WithId } from "mongodb";
 import type { Decided, RecordChange } from "../core/decide.js";
 import { endedChildrenOf } from "../core/liveness.js";
 import type { Change, Reads, RecordKind } from "../port/change.js";
@@ -7,176 +7,186 @@ import { ExternalIdTaken, LastManager } from "../port/errors.js";
 import type { ApplicationRecord } from "../port/records.js";
 import { findOtherManager } from "./application-queries.js";
 import type { RecordsRead } from "./change-reads.js";
+import { managerFilter } from "./collections.js";
 import {
   type ApplicationDocument,
+  type LogEntry,
   notExpired,
   notExpiredByIndex,
   type SessionDocument,
   type Time,
+  tombstoneAt,
   toWrite,
   uuid,
 } from "./documents.js";
-import { callDriver, limitsOf } from "./driver-call.js";
-import type { EventWriter } from "./event-documents.js";
-import { type ExternalIds, isTaken } from "./external-ids.js";
-import type { ResponseDocuments } from "./responses.js";
+import { callDriver, isDuplicateKey, limitsOf } from "./driver-call.js";
+import type { ExternalIds } from "./external-ids.js";
+import type { DocumentRead } from "./lookup.js";
 import type { SessionCleanup } from "./session-cleanup.js";
 
 interface ChangeWriterParts {
   readonly applications: Collection<ApplicationDocument>;
   readonly sessions: Collection<SessionDocument>;
   readonly time: Time;
-  readonly events: EventWriter;
-  readonly responses: ResponseDocuments;
   readonly externalIds: ExternalIds;
   readonly sessionCleanup: SessionCleanup;
 }
 
-type RecordDocument = Pick<ApplicationDocument | SessionDocument, "_id" | "version">;
+type RecordDocument = WithId<Document> & Pick<ApplicationDocument | SessionDocument, "_id" | "rev">;
 
-interface Transaction {
-  readonly session: ClientSession;
-  commit(): Promise<void>;
+export interface ChangeWriter {
+  /**
+   * Ensures that the other conditions of a change hold when it is written. Returns false if
+   * something has changed since it was read. Throws a refusal.
+   */
+  prepare(decided: Decided<unknown>): Promise<boolean>;
+
+  /**
+   * Writes a record with the entries that its document carries then. Returns false if the document
+   * has changed since it was read, or if the write comes too late.
+   */
+  write(
+    change: Pick<Change<RecordKind, Reads, unknown>, "target" | "creates">,
+    decided: RecordChange,
+    read: RecordsRead,
+    last: readonly LogEntry[] | undefined,
+  ): Promise<boolean>;
 }
 
-/** Writes a decided change. Returns false if what was read for it is no longer current. */
-export type WriteChange = (
-  change: Pick<Change<RecordKind, Reads, unknown>, "target" | "creates" | "idempotencyId">,
-  decided: Decided<unknown>,
-  read: RecordsRead,
-  transaction: Transaction,
-) => Promise<boolean>;
+/** Milliseconds after a read until which the database may write what was decided on it. */
+export const timeToWrite = 1_000;
 
-/**
- * The records that a decision used are read again before the write if they were
- * read longer ago than this, in milliseconds.
- */
-const maxAge = 20;
-
-export function createChangeWriter(parts: ChangeWriterParts): WriteChange {
-  const { time, events, responses, externalIds, sessionCleanup } = parts;
+export function createChangeWriter(parts: ChangeWriterParts): ChangeWriter {
+  const { applications, time, externalIds, sessionCleanup } = parts;
   const collections = {
-    application: parts.applications as unknown as Collection<RecordDocument>,
+    application: applications as unknown as Collection<RecordDocument>,
     session: parts.sessions as unknown as Collection<RecordDocument>,
   };
 
+  /** Compares the database's own time, so that the clocks of instances do not matter. */
+  const isBefore = (deadline: Date) => ({ $lt: [time(), deadline] });
+
   /**
-   * Ensures that the other conditions of a change hold when its transaction commits. A
-   * new primary may roll back data that a transaction has read, so a refusal is
-   * confirmed by a commit of the transaction, which has only written locks.
+   * Touches another manager of the tenant. Of two changes that rely on each other's application, one
+   * then fails, because the `rev` that it read is not current. Returns false on a conflict.
    */
-  async function lockOthers(
-    { change, needsOtherManager, claimedExternalId }: Decided<unknown>,
-    { session, commit }: Transaction,
-  ): Promise<void> {
-    if (change?.kind !== "application") {
-      return;
-    }
-    const { before, after } = change;
-    if (before && needsOtherManager && !(await lockOtherManager(before, session))) {
-      await commit();
+  async function relyOnOtherManager(application: ApplicationRecord): Promise<boolean> {
+    const other = await findOtherManager(applications, application, notExpiredByIndex(time));
+    if (!other) {
       throw new LastManager();
     }
-    if (after && claimedExternalId !== undefined) {
-      const { id, tenantId } = after;
-      const claim = { id, tenantId, externalId: claimedExternalId };
-      if (isTaken(claim, await externalIds.lock([claim], session))) {
-        await commit();
-        throw new ExternalIdTaken(claimedExternalId);
-      }
-    }
+    const { _id, rev } = other;
+    const stillManages = { ...managerFilter, disabled: { $ne: true }, ...notExpired(time) };
+    const { matchedCount } = await callDriver(() =>
+      applications.updateOne(
+        { _id, rev, ...stillManages },
+        { $inc: { rev: 1 } },
+        limitsOf(applications),
+      ),
+    );
+    return matchedCount === 1;
   }
 
-  /**
-   * Locks another manager of the tenant, if there is one, by a write to it: two
-   * transactions that rely on each other's application conflict.
-   */
-  async function lockOtherManager(
-    application: ApplicationRecord,
-    session: ClientSession,
+  /** Inserts a document where there is none. After the deadline, only a tombstone. */
+  async function insert(
+    documents: Collection<RecordDocument>,
+    document: Document,
+    now: number,
   ): Promise<boolean> {
-    const { applications } = parts;
-    const isLive = notExpiredByIndex(time);
-    const other = await findOtherManager(applications, application, isLive, session);
-    if (other) {
-      const lock = { $set: { manager_lock: new ObjectId() } };
-      await callDriver(() =>
-        applications.updateOne({ _id: other._id }, lock, limitsOf(applications, session)),
+    const { _id } = document;
+    const late = { _id, rev: 1, ...tombstoneAt(now) };
+    const deadline = new Date(now + timeToWrite);
+    const inserted = { $cond: [isBefore(deadline), { $literal: document }, { $literal: late }] };
+    const options = {
+      upsert: true,
+      returnDocument: "after",
+      projection: { expires_at: 1 },
+      ...limitsOf(documents),
+    } as const;
+    try {
+      const written = await callDriver(() =>
+        documents.findOneAndUpdate(
+          { _id, rev: { $exists: false } },
+          [{ $replaceWith: inserted }],
+          options,
+        ),
       );
+      return written?.expires_at !== 0;
+    } catch (error) {
+      if (isDuplicateKey(error)) {
+        return false;
+      }
+      throw error;
     }
-    return other !== null;
   }
 
-  /** Returns false if the record has changed or expired since it was read. */
   async function writeRecord(
+    { target, creates }: Pick<Change<RecordKind, Reads, unknown>, "target" | "creates">,
     change: RecordChange,
-    session: ClientSession | undefined,
+    { now, documentOf }: RecordsRead,
+    last: readonly LogEntry[] | undefined,
   ): Promise<boolean> {
     const { kind, id, before } = change;
     const documents = collections[kind];
-    const options = limitsOf(documents, session);
+    const options = limitsOf(documents);
     const { document, update } = toWrite(change);
-    if (!before) {
-      await callDriver(() => documents.insertOne(document as RecordDocument, options));
+    const existing: DocumentRead<unknown> | undefined = documentOf({ kind: target.kind, id });
+    const carried = last && { last };
+    if (document && !existing) {
+      const inserted = { ...document, rev: 1, ...carried } as unknown as RecordDocument;
+      if (last) {
+        return insert(documents, inserted, now);
+      }
+      // Nothing can depend on a session that was just opened, so it may be late.
+      await callDriver(() => documents.insertOne(inserted, options));
       return true;
     }
-    const unchanged = { _id: uuid(id), version: before.version, ...notExpired(time) };
-    const count = await callDriver(async () =>
-      update
-        ? (await documents.updateOne(unchanged, update, options)).matchedCount
-        : (await documents.deleteOne(unchanged, options)).deletedCount,
-    );
-    return count === 1;
+    if (!existing || (creates && existing.record)) {
+      throw new Error(
+        `The id of the ${kind} ${existing ? "exists already" : "does not exist"}: ${id}.`,
+      );
+    }
+    const expiry = before?.expiresAt ?? Number.POSITIVE_INFINITY;
+    const deadline = new Date(Math.min(now + timeToWrite, expiry));
+    const unchanged = { _id: uuid(id), rev: existing.rev, $expr: isBefore(deadline) };
+    const filter = unchanged as unknown as Filter<RecordDocument>;
+    const rev = existing.rev + 1;
+    const { matchedCount } = await callDriver(async () => {
+      if (update) {
+        // The whole array: of a changed one, the stream would return the changed elements.
+        const fields = { ...update.$set, rev, ...carried };
+        return documents.updateOne(filter, { ...update, $set: fields }, options);
+      }
+      const replacement = { ...(document ?? tombstoneAt(now)), rev, ...carried };
+      return documents.replaceOne(filter, replacement as unknown as RecordDocument, options);
+    });
+    return matchedCount === 1;
   }
 
-  function cleanUpSessions(change: RecordChange): void {
-    const { kind, before, after, id } = change;
-    if (kind === "application" && before && endedChildrenOf(kind, before, after).length > 0) {
-      sessionCleanup.start(uuid(id), after);
-    }
-  }
+  return {
+    async prepare({ change, needsOtherManager, claimedExternalId }) {
+      if (change?.kind !== "application") {
+        return true;
+      }
+      const { before, after } = change;
+      if (after && claimedExternalId !== undefined) {
+        const { id, tenantId } = after;
+        if (!(await externalIds.claim({ id, tenantId, externalId: claimedExternalId }))) {
+          throw new ExternalIdTaken(claimedExternalId);
+        }
+      }
+      return before && needsOtherManager ? relyOnOtherManager(before) : true;
+    },
 
-  return async ({ target, creates, idempotencyId }, decided, read, transaction) => {
-    const { change, event, response } = decided;
-    const { session } = transaction;
-    const isOld = () => performance.now() - read.startedAt > maxAge;
-    const isCurrent = async () => !isOld() || (await read.areCurrent(target));
-    const storeResponse = async (within?: ClientSession) =>
-      idempotencyId === undefined || !response
-        ? true
-        : responses.store(idempotencyId, response, read.now, within);
-    if (!change) {
-      return (await isCurrent()) && storeResponse();
-    }
-    if (creates && !event && idempotencyId === undefined) {
-      // A single write needs no transaction. If the rights of the caller change during it, revoking
-      // its sessions afterwards includes this one.
-      return (await isCurrent()) && writeRecord(change, undefined);
-    }
-    await lockOthers(decided, transaction);
-    if (!(await writeRecord(change, session))) {
-      return false;
-    }
-    const writeLog = async () => {
-      await events.insert(event ? [event] : [], session);
-      return storeResponse(session);
-    };
-    const startedAt = performance.now();
-    // A transaction must not end during a write.
-    const [logged, current] = await Promise.allSettled([writeLog(), isCurrent()]);
-    for (const settled of [logged, current]) {
-      if (settled.status === "rejected") {
-        throw settled.reason;
+    async write(change, decided, read, last) {
+      const isWritten = await writeRecord(change, decided, read, last);
+      const { kind, before, after, id } = decided;
+      if (isWritten && kind === "application" && before) {
+        if (endedChildrenOf(kind, before, after).length > 0) {
+          sessionCleanup.start(uuid(id), after);
+        }
       }
-      if (!settled.value) {
-        return false;
-      }
-    }
-    if (performance.now() - startedAt > maxAge && !(await read.areCurrent(target))) {
-      return false;
-    }
-    await transaction.commit();
-    cleanUpSessions(change);
-    return true;
+      return isWritten;
+    },
   };
 }

@@ -120,34 +120,73 @@ const ids = { bsonType: "array", items: { bsonType: "binData" } };
 const strings = { bsonType: "array", items: { bsonType: "string" } };
 const version = { bsonType: "number" };
 
+/** Fields of all records. The newest entry of the log describes the change that wrote the document. */
+const stored = {
+  derived: { version, rev: { bsonType: "number" } },
+  optional: { last: { bsonType: "array" } },
+};
+
+/**
+ * A tombstone takes the place of a deleted record for a while: it carries the last entry of the log,
+ * and a slow attempt to write the record finds it. It has none of the fields of a record, and its
+ * expiry is the number 0, which no query for dates matches.
+ */
+const tombstone = {
+  required: ["_id", "rev", "expires_at", "purge_at"],
+  properties: {
+    _id: { bsonType: "binData" },
+    rev: { bsonType: "number" },
+    expires_at: { enum: [0] },
+    purge_at: { bsonType: "date" },
+    last: { bsonType: "array" },
+  },
+  additionalProperties: false,
+};
+
+const orTombstone = (schema: Document): Document => ({
+  bsonType: "object",
+  anyOf: [schema, tombstone],
+});
+
+/** Tombstones, by the time from which they can be removed. */
+const purgeIndex: Index = { key: { purge_at: 1 }, options: { sparse: true } };
+
 /** Only the index on `_id` is unique, so that the collections can be sharded by `_id`. */
 export const credentialCollections: readonly CollectionSpec[] = [
   {
     name: applicationsName,
     indexes: [
       ttlIndex,
+      purgeIndex,
       tenantIndex,
       managerIndex,
       importedKeyIndex,
       ...expirationIndexes,
       ...searchIndexSpecs,
     ],
-    schema: recordSchema(ApplicationRecordSchema, {
-      derived: {
-        folded_name: { bsonType: "string" },
-        held_permissions: strings,
-        idle_since: { bsonType: "date" },
-        version,
-      },
-      // Changed when another application stops managing the tenant and relies on
-      // this one. Not a change of this application.
-      optional: { manager_lock: { bsonType: "objectId" } },
-    }),
+    schema: orTombstone(
+      recordSchema(ApplicationRecordSchema, {
+        derived: {
+          folded_name: { bsonType: "string" },
+          held_permissions: strings,
+          idle_since: { bsonType: "date" },
+          ...stored.derived,
+        },
+        optional: stored.optional,
+      }),
+    ),
   },
   {
     name: sessionsName,
-    indexes: [ttlIndex, tenantIndex, applicationIndex, authorizerIndex, ...openSessionIndexes],
-    schema: recordSchema(SessionRecordSchema, { derived: { version } }),
+    indexes: [
+      ttlIndex,
+      purgeIndex,
+      tenantIndex,
+      applicationIndex,
+      authorizerIndex,
+      ...openSessionIndexes,
+    ],
+    schema: orTombstone(recordSchema(SessionRecordSchema, stored)),
   },
 ];
 
@@ -176,9 +215,12 @@ export const eventCollections = (eventRetention: number): CollectionSpec[] => [
     indexes: [{ key: { expires_at: 1 }, options: { expireAfterSeconds: 0 } }],
     schema: {
       bsonType: "object",
-      required: ["_id", "sealed", "expires_at"],
+      required: ["_id", "expires_at"],
       properties: {
         _id: { bsonType: "binData" },
+        // The id of the record that all attempts of a call create.
+        record_id: { bsonType: "binData" },
+        // Absent until the call has succeeded.
         sealed: { bsonType: "binData" },
         expires_at: { bsonType: "date" },
       },
@@ -195,6 +237,8 @@ export const eventCollections = (eventRetention: number): CollectionSpec[] => [
         moment: { bsonType: "date" },
         application_id: { bsonType: "binData" },
         key_id: { bsonType: "binData" },
+        // Events that are being added.
+        pending: { bsonType: "array" },
       },
     },
   },

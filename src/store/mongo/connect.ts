@@ -9,7 +9,9 @@ import type { ReadMode } from "../../config/settings.js";
 import { applicationsName } from "./collections.js";
 import { callDriver, defaultSocketTimeout, limitsOf } from "./driver-call.js";
 import { IncompatibleSchema, prepareSchema, readDataId } from "./prepare-schema.js";
-import { clientName } from "./transaction-retry.js";
+
+/** The driver name that all our clients send. Unlike `appName`, the URI cannot override it. */
+const clientName = "latchkey";
 
 /** Detect a dead or frozen primary within seconds. With the driver's defaults, calls hang for half a minute. */
 const defaultOptions: MongoClientOptions = {
@@ -27,11 +29,21 @@ export interface Connection {
 }
 
 /** Connects with our defaults, which options in the URI override. */
-export async function connect(uri: string, reads: ReadMode): Promise<Connection> {
-  const client = createClient(uri, omitGivenInUri(uri, defaultOptions));
+export async function connect(
+  uri: string,
+  reads: ReadMode,
+  options: MongoClientOptions = {},
+): Promise<Connection> {
+  const client = createClient(uri, { ...omitGivenInUri(uri, defaultOptions), ...options });
   const freshRead = createFreshRead(client, reads);
   await open(client, uri);
   return { client, freshRead };
+}
+
+interface Prepared {
+  /** The id of the data. */
+  readonly id: string;
+  readonly isSharded: boolean;
 }
 
 /**
@@ -42,17 +54,18 @@ export async function prepare(
   uri: string,
   database: string,
   eventRetention: number,
-): Promise<string> {
+): Promise<Prepared> {
   const client = createClient(uri, { ...omitGivenInUri(uri, defaultOptions), socketTimeoutMS: 0 });
   await open(client, uri);
   try {
     const hello = await client.db("admin").command({ hello: 1 });
-    if (!hello.setName && hello.msg !== "isdbgrid") {
+    const isSharded = hello.msg === "isdbgrid";
+    if (!hello.setName && !isSharded) {
       throw new Error("not a replica set");
     }
     const db = client.db(database, { writeConcern: { w: "majority" } });
     await prepareSchema(db, eventRetention);
-    return await readDataId(db);
+    return { id: await readDataId(db), isSharded };
   } catch (cause) {
     const what = `Cannot prepare the database ${database} at ${hosts(uri)}`;
     const hint =

@@ -10,6 +10,7 @@ import { createConverter } from "../../contract/message-converter.js";
 import { idFromBytes } from "../../lib/uuid.js";
 import type { RecordChange } from "../core/decide.js";
 import { foldName, lastUseOf } from "../port/applications.js";
+import type { EventRecord } from "../port/events.js";
 import type {
   ApplicationFields,
   ApplicationRecord,
@@ -23,8 +24,9 @@ export interface ApplicationDocument {
   readonly _id: Binary;
   readonly keys: readonly KeyDocument[];
   readonly authorization_epoch: number;
-  /** Incremented by every change, for optimistic concurrency. */
   readonly version: number;
+  readonly rev: number;
+  readonly last?: readonly LogEntry[];
 }
 
 interface KeyDocument {
@@ -36,9 +38,64 @@ interface KeyDocument {
 export interface SessionDocument {
   readonly _id: Binary;
   readonly expires_at: Date;
-  /** Incremented by every change, for optimistic concurrency. */
   readonly version: number;
+  readonly rev: number;
+  readonly last?: readonly LogEntry[];
 }
+
+/** The fields of an event document that the code reads. The record declares the others. */
+export interface EventDocument {
+  readonly _id: Binary;
+  readonly kind: string;
+  readonly outcome: EventRecord["outcome"];
+  /** All ids of the actor and of the target. */
+  readonly actors: readonly Binary[];
+  readonly targets: readonly Binary[];
+}
+
+/** The event and the response of a change, which its document carries until the log has them. */
+export interface LogEntry {
+  /** The id of the event. */
+  readonly id: Binary;
+  readonly at: Date;
+  readonly event?: EventDocument | undefined;
+  readonly response?: StoredResponse | undefined;
+}
+
+export interface StoredResponse {
+  readonly _id: Binary;
+  readonly sealed: Binary;
+  readonly expires_at: Date;
+}
+
+/** Projects the fields of a record. */
+export const withoutLog = { last: 0 } as const;
+
+/** What a document stores. Tombstones have no record. */
+export interface Stored<R> {
+  readonly id: string;
+  /** Incremented by every write of the document but those of last uses, for optimistic concurrency. */
+  readonly rev: number;
+  readonly record: R | undefined;
+}
+
+/** Creates a decoder of documents, of which some may be tombstones. */
+export const toStored =
+  <D extends { readonly _id: Binary; readonly rev: number }, R>(toRecord: (document: D) => R) =>
+  (document: D): Stored<R> => ({
+    id: fromUuid(document._id),
+    rev: document.rev,
+    record: (document as Document).expires_at === 0 ? undefined : toRecord(document),
+  });
+
+/** Milliseconds for which a tombstone is kept: longer than any attempt to write its record. */
+const tombstoneLifetime = 10 * 60_000;
+
+/** The fields of a tombstone but for its id and its `rev`. */
+export const tombstoneAt = (now: number) => ({
+  expires_at: 0,
+  purge_at: new Date(now + tombstoneLifetime),
+});
 
 /** The name of a field in the documents of a record: that of the message. The record's id is `_id`. */
 export const fieldNameIn =

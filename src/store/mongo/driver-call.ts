@@ -2,7 +2,9 @@
 
 import {
   type ClientSession,
+  type Collection,
   type Db,
+  type Document,
   MongoBulkWriteError,
   type MongoClient,
   MongoClientClosedError,
@@ -15,11 +17,12 @@ import {
   MongoServerSelectionError,
   MongoStalePrimaryError,
   MongoTopologyClosedError,
+  type OptionalUnlessRequiredId,
 } from "mongodb";
 import { createTimerQueue } from "../../lib/timeout.js";
 import { StoreUnavailable } from "../port/errors.js";
 
-/** The options of every call: its transaction, if any, and a time limit. */
+/** The options of every call: a time limit, and its session, if any. */
 export function limitsOf({ db }: { readonly db: Db }, session?: ClientSession) {
   const maxTimeMS = maxTimeOf(db.client);
   return session ? { session, maxTimeMS } : { maxTimeMS };
@@ -46,7 +49,7 @@ const hangTimeouts = createTimerQueue(30_000);
 /**
  * Throws {@link StoreUnavailable} if the database cannot be reached. Does not
  * retry: the driver retries once, and only the driver can detect whether the
- * first attempt took effect. For transactions see transaction-retry.ts.
+ * first attempt took effect.
  */
 export async function callDriver<T>(call: () => Promise<T>): Promise<T> {
   try {
@@ -152,4 +155,41 @@ export const duplicateKey = 11_000;
 
 export function isDuplicateKey(error: unknown): boolean {
   return error instanceof MongoServerError && error.code === duplicateKey;
+}
+
+/** Inserts documents in order, except those whose ids exist. */
+export async function insertNew<D extends Document>(
+  collection: Collection<D>,
+  documents: readonly D[],
+): Promise<void> {
+  if (documents.length === 0) {
+    return;
+  }
+  try {
+    const options = { ordered: false, ...limitsOf(collection) };
+    const inserted = documents as unknown as OptionalUnlessRequiredId<D>[];
+    await callDriver(() => collection.insertMany(inserted, options));
+  } catch (error) {
+    const errors = error instanceof MongoBulkWriteError ? [error.writeErrors].flat() : [];
+    if (errors.length === 0 || errors.some(({ code }) => code !== duplicateKey)) {
+      throw error;
+    }
+  }
+}
+
+/** Inserts a document. Returns false if its id exists. */
+export async function insertIfAbsent<D extends Document>(
+  collection: Collection<D>,
+  document: D,
+): Promise<boolean> {
+  try {
+    const inserted = document as unknown as OptionalUnlessRequiredId<D>;
+    await callDriver(() => collection.insertOne(inserted, limitsOf(collection)));
+    return true;
+  } catch (error) {
+    if (isDuplicateKey(error)) {
+      return false;
+    }
+    throw error;
+  }
 }

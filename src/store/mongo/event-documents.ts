@@ -1,20 +1,10 @@
-import { type Binary, BSON, type ClientSession, type Collection, type Document } from "mongodb";
+import { BSON, type Collection, type Document } from "mongodb";
 import { EventRecordSchema } from "../../../gen/latchkey/store/v1/records_pb.js";
-import { newId } from "../../lib/uuid.js";
+import { newId, timeOfId } from "../../lib/uuid.js";
 import type { EventRecord, NewEvent } from "../port/events.js";
 import type { Clock } from "../port/store.js";
-import { createToDocument, createToRecord, type Time } from "./documents.js";
+import { createToDocument, createToRecord, type EventDocument, type Time } from "./documents.js";
 import { callDriver, limitsOf } from "./driver-call.js";
-
-/** The fields of an event document that the code reads. The record declares the others. */
-export interface EventDocument {
-  readonly _id: Binary;
-  readonly kind: string;
-  readonly outcome: EventRecord["outcome"];
-  /** All ids of the actor and of the target. */
-  readonly actors: readonly Binary[];
-  readonly targets: readonly Binary[];
-}
 
 const eventFields = createToDocument<EventRecord>(EventRecordSchema);
 
@@ -40,26 +30,24 @@ export function decodeEvent(bytes: Uint8Array): EventRecord {
 
 export interface EventWriter {
   /** Adds events in the given order, with one command. */
-  insert(events: readonly NewEvent[], session?: ClientSession): Promise<void>;
+  insert(events: readonly NewEvent[]): Promise<void>;
 }
 
 /** The ids use the clock of the instance, the timestamps use the clock of the store. */
 export function createEventWriter(
   documents: Collection<EventDocument>,
   time: Time,
-  clock: Clock,
+  ids: EventIds,
 ): EventWriter {
-  const nextId = createEventIds(clock);
-
   return {
-    async insert(events, session) {
+    async insert(events) {
       if (events.length === 0) {
         return;
       }
       const at = time();
       // An insert accepts no expressions such as the database's time, but an upsert does.
       const writes = events.map((event) => {
-        const fields = toEventDocument({ ...event, id: nextId() });
+        const fields = toEventDocument({ ...event, id: ids.next() });
         return {
           updateOne: {
             filter: { _id: fields._id, at: { $exists: false } },
@@ -68,7 +56,7 @@ export function createEventWriter(
           },
         };
       });
-      await callDriver(() => documents.bulkWrite(writes, limitsOf(documents, session)));
+      await callDriver(() => documents.bulkWrite(writes, limitsOf(documents)));
     },
   };
 }
@@ -76,15 +64,22 @@ export function createEventWriter(
 /** The number of values of the three hexadecimal digits after the version. */
 const idsPerMillisecond = 0x1000;
 
+/** Creates the ids of events. The log is sorted by them. */
+export interface EventIds {
+  next(): string;
+  /** A greater id than that of an earlier event, which another clock may have given. */
+  after(earlier: string | undefined): string;
+}
+
 /**
  * Creates UUIDs of version 7 in ascending order. Ids of the same millisecond
  * have a counter; when it overflows, they use the next millisecond.
  */
-export function createEventIds(clock: Clock): () => string {
+export function createEventIds(clock: Clock): EventIds {
   let moment = 0;
   let count = 0;
 
-  return () => {
+  function next(): string {
     const now = clock();
     if (now > moment) {
       [moment, count] = [now, 0];
@@ -94,6 +89,15 @@ export function createEventIds(clock: Clock): () => string {
     }
     const id = newId(moment);
     return `${id.slice(0, 15)}${count.toString(16).padStart(3, "0")}${id.slice(18)}`;
+  }
+
+  return {
+    next,
+
+    after(earlier) {
+      const id = next();
+      return earlier === undefined || id > earlier ? id : newId(timeOfId(earlier) + 1);
+    },
   };
 }
 

@@ -10,9 +10,10 @@ import {
 import { type Clock, createPageBudget } from "../port/store.js";
 import { byTenant, byTenantAndActor, byTenantAndTarget } from "./collections.js";
 import type { FreshRead } from "./connect.js";
+import type { EventDocument } from "./documents.js";
 import { fromUuid, type Time, uuid } from "./documents.js";
 import { callDriver, limitsOf } from "./driver-call.js";
-import { decodeEvent, type EventDocument, firstIdAt } from "./event-documents.js";
+import { decodeEvent, type EventWriter, firstIdAt } from "./event-documents.js";
 import { createExpirationEvents, type ExpirationEventsOptions } from "./expirations.js";
 import { pageOptions, readPage } from "./read-page.js";
 
@@ -259,24 +260,30 @@ function createFindEvent({
 
 interface EventStoreOptions extends EventListOptions, ExpirationEventsOptions {
   readonly follow: EventStore["follow"];
+  readonly events: EventWriter;
+  /** Resolves when the log has all changes that were acknowledged before. */
+  readonly waitForLog: (signal?: AbortSignal) => Promise<void>;
 }
 
 export function createEventStore(options: EventStoreOptions): EventStore {
-  const { runTransaction, events } = options;
+  const { events, waitForLog } = options;
+  const list = createEventList(options);
+  const count = createEventCount(options);
 
   return {
-    async add(added) {
-      if (added.length < 2) {
-        return events.insert(added);
-      }
-      await runTransaction(async (session, commit) => {
-        await events.insert(added, session);
-        await commit();
-      });
+    add: (added) => events.insert(added),
+
+    // They return all changes that were acknowledged before.
+    async list(query, signal) {
+      await waitForLog(signal);
+      return list(query, signal);
     },
 
-    list: createEventList(options),
-    count: createEventCount(options),
+    async count(range, limit, signal) {
+      await waitForLog(signal);
+      return count(range, limit, signal);
+    },
+
     find: createFindEvent(options),
     follow: options.follow,
     addExpirationEvents: createExpirationEvents(options),

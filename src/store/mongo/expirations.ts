@@ -1,5 +1,5 @@
 /** Adds events for applications and keys that expire soon or have expired. */
-import type { Binary, ClientSession, Collection, Document } from "mongodb";
+import type { AggregateOptions, Binary, Collection, Document } from "mongodb";
 import type { MaybePromise } from "../../lib/async.js";
 import { nilUuid } from "../../lib/uuid.js";
 import { isManager } from "../port/applications.js";
@@ -15,100 +15,126 @@ import {
 } from "../port/events.js";
 import { findOtherManager } from "./application-queries.js";
 import { byExpiryAndId } from "./collections.js";
+import type { EventDocument } from "./documents.js";
 import { type ApplicationDocument, fromUuid, uuid } from "./documents.js";
-import { callDriver, limitsOf } from "./driver-call.js";
-import type { EventWriter } from "./event-documents.js";
-import type { RunTransaction } from "./transaction-retry.js";
+import { callDriver, insertIfAbsent, insertNew, limitsOf } from "./driver-call.js";
+import { type EventIds, toEventDocument } from "./event-documents.js";
 
 export interface CheckpointDocument extends Checkpoint {
   readonly _id: string;
+  /** Events of the expirations before the checkpoint, until they are added. */
+  readonly pending?: readonly EventDocument[];
 }
 
 export interface ExpirationEventsOptions {
-  readonly runTransaction: RunTransaction;
   readonly applications: Collection<ApplicationDocument>;
   readonly checkpoints: Collection<CheckpointDocument>;
-  readonly events: EventWriter;
+  readonly documents: Collection<EventDocument>;
+  readonly eventIds: EventIds;
   /** The store's clock. */
   readonly now: () => MaybePromise<number>;
 }
 
-/** Expirations per transaction. */
+/** Expirations per checkpoint. */
 const batchSize = 200;
 
 /**
  * Adds events for upcoming expirations. A checkpoint for each lead time marks
- * the last expiration processed. It moves in the transaction that adds the
- * events, so that only one of several instances adds them. An expiry before the
+ * the last expiration processed. It moves with the events in it, so that only
+ * one of several instances reports them, and any instance can then add them. An expiry before the
  * checkpoint belongs to a credential that was created, or whose expiry was moved
  * earlier, within the lead time.
  */
 export function createExpirationEvents(
   options: ExpirationEventsOptions,
 ): EventStore["addExpirationEvents"] {
-  const { runTransaction, applications, checkpoints, events, now } = options;
+  const { applications, checkpoints, documents, eventIds, now } = options;
 
-  async function readDue(leadTime: number, session?: ClientSession) {
+  /** Adds what a checkpoint contains. Another instance may do the same. */
+  async function addPending({ _id, pending = [] }: CheckpointDocument): Promise<void> {
+    const [first] = pending;
+    if (first) {
+      await insertNew(documents, pending);
+      const isPending = { _id, "pending.0._id": first._id };
+      const added = { $unset: { pending: "" } } as const;
+      await callDriver(() => checkpoints.updateOne(isPending, added, limitsOf(checkpoints)));
+    }
+  }
+
+  async function readDue(leadTime: number) {
     const _id = checkpointName(leadTime);
     const current = await now();
-    const written = await callDriver(() =>
-      checkpoints.findOne({ _id }, limitsOf(checkpoints, session)),
-    );
+    const written = await callDriver(() => checkpoints.findOne({ _id }, limitsOf(checkpoints)));
+    if (written) {
+      await addPending(written);
+    }
     const isUsable = written && isUsableCheckpoint(written.moment.getTime(), leadTime, current);
     const checkpoint = isUsable ? written : undefined;
     const after = checkpoint ?? checkpointBefore(firstCheckpoint(leadTime, current));
     const range = { after, until: new Date(current + leadTime), limit: batchSize };
-    const found = await findExpirations(applications, range, session);
-    return { _id, current, checkpoint, after, found };
+    const found = await findExpirations(applications, range);
+    return { _id, current, written, checkpoint, after, found };
   }
 
   /** Whether another application manages the tenant after one has expired. */
-  async function isManagedAfter(
-    { tenantId, applicationId: id, at }: FoundExpiration["expiration"],
-    session: ClientSession,
-  ): Promise<boolean> {
+  async function isManagedAfter({
+    tenantId,
+    applicationId: id,
+    at,
+  }: FoundExpiration["expiration"]): Promise<boolean> {
     const isLater = { $or: [{ expires_at: null }, { expires_at: { $gt: new Date(at) } }] };
-    return (await findOtherManager(applications, { tenantId, id }, isLater, session)) !== null;
+    return (await findOtherManager(applications, { tenantId, id }, isLater)) !== null;
   }
 
-  async function addEvents(
-    leadTime: number,
-    toEvents: Parameters<EventStore["addExpirationEvents"]>[1],
-    session: ClientSession,
-  ): Promise<number> {
-    const { _id, current, after, found } = await readDue(leadTime, session);
-    const due = found.filter(({ times }) => isReportable(times, leadTime, current));
-    const expirations: Expiration[] = [];
-    for (const { expiration, isManager } of due) {
-      const leavesNoManager = isManager && !(await isManagedAfter(expiration, session));
-      expirations.push({ ...expiration, leavesNoManager });
+  /** Moves a checkpoint. Returns false if another instance has moved it. */
+  async function move(
+    written: CheckpointDocument | null,
+    { _id, moment, application_id, key_id, pending = [] }: CheckpointDocument,
+  ): Promise<boolean> {
+    const fields = { moment, application_id, key_id };
+    const events = pending.length > 0 && { pending };
+    if (!written) {
+      const first = { _id, ...fields, ...events };
+      return insertIfAbsent(checkpoints, first);
     }
-    await events.insert(expirations.flatMap(toEvents), session);
-    const last = found.at(-1)?.checkpoint ?? after;
-    const reached =
-      found.length < batchSize ? laterCheckpoint(last, checkpointBefore(current + leadTime)) : last;
-    const { moment, application_id, key_id } = reached;
-    await callDriver(() =>
-      checkpoints.updateOne(
-        { _id },
-        { $set: { moment, application_id, key_id } },
-        { upsert: true, ...limitsOf(checkpoints, session) },
-      ),
+    const unchanged = {
+      _id,
+      moment: written.moment,
+      application_id: written.application_id,
+      key_id: written.key_id,
+      pending: { $exists: false },
+    };
+    const { matchedCount } = await callDriver(() =>
+      checkpoints.updateOne(unchanged, { $set: { ...fields, ...events } }, limitsOf(checkpoints)),
     );
-    return found.length;
+    return matchedCount === 1;
   }
 
   return async (leadTime, toEvents) => {
-    const { current, checkpoint, found } = await readDue(leadTime);
-    const isBehind = !checkpoint || isFarBehind(checkpoint.moment.getTime(), leadTime, current);
-    if (found.length === 0 && !isBehind) {
-      return 0;
+    for (;;) {
+      const { _id, current, written, checkpoint, after, found } = await readDue(leadTime);
+      const isBehind = !checkpoint || isFarBehind(checkpoint.moment.getTime(), leadTime, current);
+      if (found.length === 0 && !isBehind) {
+        return 0;
+      }
+      const due = found.filter(({ times }) => isReportable(times, leadTime, current));
+      const expirations: Expiration[] = [];
+      for (const { expiration, isManager } of due) {
+        const leavesNoManager = isManager && !(await isManagedAfter(expiration));
+        expirations.push({ ...expiration, leavesNoManager });
+      }
+      const pending = expirations
+        .flatMap(toEvents)
+        .map((event) => toEventDocument({ ...event, id: eventIds.next(), at: current }));
+      const last = found.at(-1)?.checkpoint ?? after;
+      const reached =
+        found.length < batchSize ? later(last, checkpointBefore(current + leadTime)) : last;
+      const moved = { ...reached, _id, pending };
+      if (await move(written, moved)) {
+        await addPending(moved);
+        return found.length;
+      }
     }
-    return runTransaction(async (session, commit) => {
-      const count = await addEvents(leadTime, toEvents, session);
-      await commit();
-      return count;
-    });
   };
 }
 
@@ -150,7 +176,7 @@ export function checkpointBefore(moment: number): Checkpoint {
   return { moment: new Date(moment), application_id: zeros, key_id: zeros };
 }
 
-function laterCheckpoint(one: Checkpoint, other: Checkpoint): Checkpoint {
+function later(one: Checkpoint, other: Checkpoint): Checkpoint {
   return compare(one, other) < 0 ? other : one;
 }
 
@@ -158,21 +184,16 @@ function laterCheckpoint(one: Checkpoint, other: Checkpoint): Checkpoint {
 async function findExpirations(
   applications: Collection<ApplicationDocument>,
   range: ExpirationRange,
-  session: ClientSession | undefined,
 ): Promise<FoundExpiration[]> {
-  const options = limitsOf(applications, session);
+  const options = limitsOf(applications);
   const hinted = { hint: byExpiryAndId, ...options };
-  // In sequence: a transaction runs one command at a time.
-  const applicationExpirations = await callDriver(() =>
-    applications.aggregate<ExpiringDocument>(applicationExpirationStages(range), hinted).toArray(),
-  );
-  const keyExpirations = await callDriver(() =>
-    applications.aggregate<ExpiringDocument>(keyExpirationStages(range), options).toArray(),
-  );
-  return [...applicationExpirations, ...keyExpirations]
-    .sort(compare)
-    .slice(0, range.limit)
-    .map(toFoundExpiration);
+  const find = (stages: Document[], how: AggregateOptions) =>
+    callDriver(() => applications.aggregate<ExpiringDocument>(stages, how).toArray());
+  const found = await Promise.all([
+    find(applicationExpirationStages(range), hinted),
+    find(keyExpirationStages(range), options),
+  ]);
+  return found.flat().sort(compare).slice(0, range.limit).map(toFoundExpiration);
 }
 
 function applicationExpirationStages({ after, until, limit }: ExpirationRange): Document[] {

@@ -15,6 +15,7 @@ import {
 import { type Connection, connect } from "./connect.js";
 import { databaseTime, fromUuid, maxDate, notExpired } from "./documents.js";
 import { callDriver, limitsOf } from "./driver-call.js";
+import { logPositionName } from "./log/position.js";
 import { collectionsFor, findIndex, hasOptions, indexOptions } from "./prepare-schema.js";
 
 /** A value is `hidden` if the database user lacks the privilege to read it. */
@@ -22,6 +23,8 @@ export interface MongoStatus {
   readonly version: string;
   readonly topology: "replica set" | "sharded cluster" | "single server";
   readonly layout: LayoutStatus;
+  /** Milliseconds that the audit log is behind the changes. Absent if no instance has started yet. */
+  readonly logLag: number | undefined;
   readonly clock: ClockStatus;
   /** The duration of a lookup with the read concern of authentication, in milliseconds. */
   readonly lookup: number;
@@ -110,12 +113,20 @@ async function inspect(
     topology,
     lookup,
     layout,
+    logLag: await readLogLag(db),
     managerExpirations: isComplete ? await findManagerExpirations(db) : undefined,
     clock: await compareClocks(admin),
     ttl: topology === "sharded cluster" ? undefined : await orHidden(() => inspectTtl(admin)),
     overdue: await findOverdue(db),
     members: topology === "replica set" ? await orHidden(() => inspectMembers(admin)) : undefined,
   };
+}
+
+async function readLogLag(db: Db): Promise<number | undefined> {
+  const projection = { lag: { $subtract: ["$$NOW", "$complete_at"] } };
+  const options = { projection, ...limitsOf({ db }) };
+  const position = await db.collection(logPositionName).findOne<{ lag: number }>({}, options);
+  return position?.lag;
 }
 
 async function inspectLayout(db: Db, specs: readonly CollectionSpec[]): Promise<LayoutStatus> {

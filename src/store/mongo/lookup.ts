@@ -16,10 +16,14 @@ import type { FreshRead } from "./connect.js";
 import {
   type ApplicationDocument,
   fromUuid,
+  type LogEntry,
   notExpired,
+  type Stored,
   type Time,
   toBinary,
+  toStored,
   uuid,
+  withoutLog,
 } from "./documents.js";
 import { callDriver, limitsOf } from "./driver-call.js";
 
@@ -41,6 +45,7 @@ export function createLookup<
     const filter = { _id: { $in: ids.map(uuid) }, ...notExpired(time) } as unknown as Filter<D>;
     // One more than can be found, so that one response contains all.
     const options = {
+      projection: withoutLog,
       batchSize: ids.length + 1,
       raw: true,
       ...limitsOf(collection),
@@ -55,26 +60,32 @@ export function createLookup<
   return async (id) => (isId(id) ? lookup(id) : undefined);
 }
 
-/** A record, expired or not, and the time at which it was read. */
-export interface TimedRecord<R> {
-  readonly record: R;
+/** A document as it was read, expired or a tombstone, too. */
+export interface DocumentRead<R> extends Stored<R> {
+  /** The time of the read. */
   readonly now: number;
+  readonly last: readonly LogEntry[];
 }
 
-/** Reads records by id together with the time, in batches. */
-export function createTimedLookup<
-  D extends Document & { readonly _id: Binary },
-  R extends { id: string },
+/** Reads documents by id together with the time, in batches. */
+export function createDocumentLookup<
+  D extends Document & { readonly _id: Binary; readonly rev: number },
+  R,
 >(
   collection: Collection<D>,
   time: Time,
   freshRead: FreshRead,
   toRecord: (document: D) => R,
-): (id: string) => Promise<TimedRecord<R> | undefined> {
-  const decode = createDecoder(toRecord);
+): (id: string) => Promise<DocumentRead<R> | undefined> {
+  const decode = createDecoder(toStored(toRecord));
   const lookup = createBatcher(async (ids: readonly string[]) => {
     const options = {
-      projection: { _id: 0, document: "$$ROOT", now: time() },
+      projection: {
+        _id: 0,
+        document: { $unsetField: { field: "last", input: "$$ROOT" } },
+        last: { $ifNull: ["$last", []] },
+        now: time(),
+      },
       batchSize: ids.length + 1,
       raw: true,
       ...limitsOf(collection),
@@ -82,11 +93,12 @@ export function createTimedLookup<
     };
     const filter = { _id: { $in: ids.map(uuid) } } as unknown as Filter<D>;
     const found = await callDriver(() => collection.find<Uint8Array>(filter, options).toArray());
-    const records = found.map((bytes): TimedRecord<R> => {
-      const { document, now } = BSON.deserialize(bytes, { raw: true });
-      return { record: decode(document), now: now.getTime() };
+    const documents = found.map((bytes): DocumentRead<R> => {
+      const { document, last, now } = BSON.deserialize(bytes, { raw: true });
+      const entries = last.map((entry: Uint8Array) => BSON.deserialize(entry) as LogEntry);
+      return { ...decode(document), last: entries, now: now.getTime() };
     });
-    return new Map(records.map((read) => [read.record.id, read]));
+    return new Map(documents.map((one) => [one.id, one]));
   });
   return async (id) => (isId(id) ? lookup(id) : undefined);
 }

@@ -16,13 +16,15 @@ import {
   type Index,
 } from "./collections.js";
 import { fromUuid } from "./documents.js";
-import { externalIdLockCollection } from "./external-ids.js";
+import { claimCollection } from "./external-ids.js";
+import { markCollection } from "./log/entries.js";
+import { createPosition, logPositionCollection } from "./log/position.js";
 import { rateCountCollection } from "./rate-counts.js";
 
 const majority = { writeConcern: { w: "majority" } };
 
 /** Stored as the title of every validator. Changes when existing documents cannot be read any more. */
-const schemaTitle = "Latchkey schema 3";
+const schemaTitle = "Latchkey schema 4";
 
 /** The database has documents in the format of another version. */
 export class IncompatibleSchema extends Error {}
@@ -30,7 +32,9 @@ export class IncompatibleSchema extends Error {}
 export function collectionsFor(eventRetention: number): CollectionSpec[] {
   return [
     ...credentialCollections,
-    externalIdLockCollection,
+    claimCollection,
+    logPositionCollection,
+    markCollection,
     ...eventCollections(eventRetention),
     rateCountCollection,
   ];
@@ -44,6 +48,7 @@ export async function prepareSchema(db: Db, eventRetention: number): Promise<voi
         await prepareCollection(db, collection);
         await prepareIndexes(db, collection);
       }
+      await createPosition(db);
       return;
     } catch (error) {
       if (attempt === 20 || !isConcurrentChange(error)) {

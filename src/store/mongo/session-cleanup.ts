@@ -24,20 +24,23 @@ export interface SessionCleanup {
 }
 
 /** Cleanup only saves disk space and reads, so callers do not wait for it and errors are ignored. */
-export function createSessionCleanup(documents: Collection<SessionDocument>): SessionCleanup {
+export function createSessionCleanup(
+  documents: Collection<SessionDocument>,
+  waitForLog: () => Promise<void>,
+): SessionCleanup {
   const running = new Set<Promise<void>>();
   let isClosed = false;
 
   async function cleanUp(sessions: Document, hint: Document) {
     // Continues after the previous batch, so that sessions opened since are not read again.
     let after: Document = {};
-    for (let batch = 0; batch < maxBatches && !isClosed; batch++) {
+    for (let batch = 0; batch < maxBatches; batch++) {
       const found = await documents
         .find({ ...sessions, ...after }, { ...listing, hint, ...limitsOf(documents) })
         .toArray();
       const ids = found.map(({ _id }) => _id);
       await documents.deleteMany({ _id: { $in: ids } }, limitsOf(documents));
-      if (ids.length < batchSize) {
+      if (ids.length < batchSize || isClosed) {
         return;
       }
       after = { _id: { $lt: ids.at(-1) } };
@@ -45,8 +48,12 @@ export function createSessionCleanup(documents: Collection<SessionDocument>): Se
   }
 
   async function cleanUpAll(applicationId: Binary, epochs: Epochs | undefined) {
+    // Revoked sessions do not change any more, so the log then has all that they carry.
+    await waitForLog();
     await cleanUp(openedBefore(applicationId, epochs), byApplication);
-    await cleanUp(authorizedBefore(applicationId, epochs), byAuthorizer);
+    if (!isClosed) {
+      await cleanUp(authorizedBefore(applicationId, epochs), byAuthorizer);
+    }
   }
 
   return {

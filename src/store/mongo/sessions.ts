@@ -21,6 +21,7 @@ import {
   type Time,
   toSession,
   uuid,
+  withoutLog,
 } from "./documents.js";
 import { callDriver, limitsOf } from "./driver-call.js";
 import { createLookup } from "./lookup.js";
@@ -60,7 +61,8 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
         return undefined;
       }
       const readOptions = { ...limitsOf(documents), ...freshRead() };
-      const document = await callDriver(() => documents.findOne({ _id: uuid(id) }, readOptions));
+      const filter = { _id: uuid(id), expires_at: { $type: "date" as const } };
+      const document = await callDriver(() => documents.findOne(filter, readOptions));
       if (!document) {
         return undefined;
       }
@@ -125,6 +127,7 @@ async function listSessions(
       signal,
       // One of these documents shows whether others follow.
       ...pageOptions(limit - 1),
+      projection: withoutLog,
       ...limitsOf(documents),
       ...freshRead(),
     });

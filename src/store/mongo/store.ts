@@ -1,5 +1,5 @@
 /** The MongoDB store: connects, prepares the schema and assembles the parts. */
-import { type MongoClient, ReadConcern } from "mongodb";
+import { type DbOptions, type MongoClient, ReadConcern } from "mongodb";
 import { defaultEventRetention, type ReadMode } from "../../config/settings.js";
 import type { Clock, ConnectionUse, Store } from "../port/store.js";
 import { createApplicationStore } from "./applications.js";
@@ -14,6 +14,7 @@ import {
   sessionsName,
 } from "./collections.js";
 import { connect, prepare } from "./connect.js";
+import type { EventDocument } from "./documents.js";
 import {
   type ApplicationDocument,
   databaseTime,
@@ -21,16 +22,17 @@ import {
   timeFromClock,
 } from "./documents.js";
 import { callDriver, limitsOf, maxTimeOf } from "./driver-call.js";
-import { createEventWriter } from "./event-documents.js";
+import { createEventIds, createEventWriter } from "./event-documents.js";
 import { createEventStore } from "./events.js";
-import { createExternalIds, externalIdLocksName } from "./external-ids.js";
+import { claimsName, createExternalIds } from "./external-ids.js";
 import { createFeed } from "./feeds/feed.js";
+import { createChangeLog } from "./log/change-log.js";
+import { createEntriesAfter } from "./log/record-entries.js";
 import { createRateCounts, rateCountsName } from "./rate-counts.js";
 import { createResponseDocuments } from "./responses.js";
 import { createExpiredCount, createSessionCleanup } from "./session-cleanup.js";
 import { createSessionQuotas } from "./session-quotas.js";
 import { createSessionStore } from "./sessions.js";
-import { createTransactionRunner } from "./transaction-retry.js";
 import { createTransfer } from "./transfer.js";
 
 interface MongoStoreOptions {
@@ -42,7 +44,12 @@ interface MongoStoreOptions {
   readonly clock?: Clock | undefined;
   /** Retention of events, in milliseconds. */
   readonly eventRetention?: number | undefined;
+  /** Reports what an operator should know. Default: a warning of the process. */
+  readonly warn?: ((message: string) => void) | undefined;
 }
+
+/** The connections of the log: for its stream, and for adding entries. */
+const logPool = { minPoolSize: 0, maxPoolSize: 3 };
 
 /**
  * Opens a store in a MongoDB replica set or sharded cluster and uses the
@@ -52,14 +59,18 @@ interface MongoStoreOptions {
 export async function openMongoStore(options: MongoStoreOptions): Promise<Store> {
   const { uri, database, reads = "linearizable", clock } = options;
   const { eventRetention = defaultEventRetention } = options;
-  const id = await prepare(uri, database, eventRetention);
+  const { warn = (message) => process.emitWarning(message) } = options;
+  const { id, isSharded } = await prepare(uri, database, eventRetention);
   const { client, freshRead } = await connect(uri, reads);
+  // Requests must not wait for the log, nor the log for requests.
+  const { client: logClient } = await connect(uri, reads, logPool);
   // Set here, so that options in the URI such as `w=1` cannot override it.
-  const db = client.db(database, {
+  const strict: DbOptions = {
     writeConcern: { w: "majority", journal: true, wtimeoutMS: maxTimeOf(client) },
     readConcern: new ReadConcern("majority"),
     readPreference: "primary",
-  });
+  };
+  const db = client.db(database, strict);
   const time = clock ? timeFromClock(clock) : databaseTime;
 
   async function databaseNow(): Promise<number> {
@@ -70,15 +81,18 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
 
   const applicationDocuments = db.collection<ApplicationDocument>(applicationsName);
   const sessionDocuments = db.collection<SessionDocument>(sessionsName);
-  const eventWriter = createEventWriter(db.collection(eventsName), time, clock ?? Date.now);
+  const eventDocuments = db.collection<EventDocument>(eventsName);
+  const eventIds = createEventIds(clock ?? Date.now);
   const responses = createResponseDocuments(db.collection(responsesName), time, freshRead);
-  const runTransaction = createTransactionRunner(client);
+  const log = createChangeLog({ db: logClient.db(database, strict), isSharded, responses, warn });
+  const entriesAfter = createEntriesAfter({ events: eventDocuments, eventIds, log, responses });
   const externalIds = createExternalIds({
     applications: applicationDocuments,
-    locks: db.collection(externalIdLocksName),
+    claims: db.collection(claimsName),
     time,
+    now,
   });
-  const sessionCleanup = createSessionCleanup(sessionDocuments);
+  const sessionCleanup = createSessionCleanup(sessionDocuments, log.wait);
   const records = { applications: applicationDocuments, sessions: sessionDocuments, time };
   const applications = createApplicationStore({ documents: applicationDocuments, time, freshRead });
   const sessions = createSessionStore({
@@ -94,14 +108,9 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
   });
   const change = createChange({
     read: createReadRecords({ ...records, freshRead, now }),
-    write: createChangeWriter({
-      ...records,
-      events: eventWriter,
-      responses,
-      externalIds,
-      sessionCleanup,
-    }),
-    runTransaction,
+    writer: createChangeWriter({ ...records, externalIds, sessionCleanup }),
+    entriesAfter,
+    log,
     responses,
     quotas: createSessionQuotas(sessionDocuments, applications, now),
     retryTimeout: 2 * maxTimeOf(client),
@@ -109,12 +118,13 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
 
   const feed = createFeed({ db, time, freshRead });
   const events = createEventStore({
-    runTransaction,
     follow: feed.followEvents,
-    documents: db.collection(eventsName),
+    documents: eventDocuments,
     applications: applicationDocuments,
     checkpoints: db.collection(checkpointsName),
-    events: eventWriter,
+    events: createEventWriter(eventDocuments, time, eventIds),
+    eventIds,
+    waitForLog: log.wait,
     time,
     freshRead,
     clock: clock ?? Date.now,
@@ -134,10 +144,10 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
     transfer: createTransfer({
       applications: applicationDocuments,
       sessions: sessionDocuments,
-      events: db.collection(eventsName),
-      eventWriter,
+      events: eventDocuments,
       externalIds,
-      runTransaction,
+      entriesAfter,
+      waitForLog: log.wait,
       time,
       now,
     }),
@@ -154,7 +164,8 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
     async close() {
       await feed.close();
       await sessionCleanup.close();
-      await client.close();
+      await log.close();
+      await Promise.all([client.close(), logClient.close()]);
     },
   };
 }

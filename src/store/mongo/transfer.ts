@@ -2,7 +2,7 @@
 import { type Binary, BSON, type Collection, type Document, type Filter } from "mongodb";
 import type { MaybePromise } from "../../lib/async.js";
 import { isRevoked, parentIdsOf, withParents } from "../core/liveness.js";
-import type { EventRecord } from "../port/events.js";
+import type { EventRecord, NewEvent } from "../port/events.js";
 import {
   type ImportContext,
   importEvent,
@@ -18,9 +18,11 @@ import {
 import type { ApplicationFields, ApplicationRecord, SessionFields } from "../port/records.js";
 import { createPageBudget } from "../port/store.js";
 import type { TransferStore } from "../port/transfer.js";
+import type { EventDocument } from "./documents.js";
 import {
   type ApplicationDocument,
   fromUuid,
+  type LogEntry,
   notExpired,
   type SessionDocument,
   type Time,
@@ -31,32 +33,28 @@ import {
   uuid,
 } from "./documents.js";
 import { callDriver, limitsOf } from "./driver-call.js";
-import {
-  type EventDocument,
-  type EventWriter,
-  toEvent,
-  toEventDocument,
-} from "./event-documents.js";
+import { toEvent, toEventDocument } from "./event-documents.js";
 import { type ExternalIdOwners, type ExternalIds, isTaken, ownerKey } from "./external-ids.js";
-import { createImport, type FoundEvents, type Importer } from "./import.js";
+import { type FoundEvents, type Importer, importAll } from "./import.js";
+import type { EntriesAfter } from "./log/record-entries.js";
 import { findOwners, toBase64 } from "./lookup.js";
-import type { RunTransaction } from "./transaction-retry.js";
 
 interface TransferParts {
   readonly applications: Collection<ApplicationDocument>;
   readonly sessions: Collection<SessionDocument>;
   readonly events: Collection<EventDocument>;
-  readonly eventWriter: EventWriter;
   readonly externalIds: ExternalIds;
-  readonly runTransaction: RunTransaction;
+  readonly entriesAfter: EntriesAfter;
+  /** Resolves when the log has all changes that were acknowledged before. */
+  readonly waitForLog: () => Promise<void>;
   readonly time: Time;
   /** The store's clock. */
   readonly now: () => MaybePromise<number>;
 }
 
 export function createTransfer(parts: TransferParts): TransferStore {
-  const { applications, sessions, events, externalIds, time, now } = parts;
-  const importAll = createImport(parts.runTransaction, parts.eventWriter);
+  const { applications, sessions, events, externalIds, entriesAfter, waitForLog, time, now } =
+    parts;
 
   /** The unexpired applications with these ids. */
   async function findApplications(ids: Iterable<string>): Promise<Map<string, ApplicationRecord>> {
@@ -81,6 +79,7 @@ export function createTransfer(parts: TransferParts): TransferStore {
     records: readonly (ApplicationFields | SessionFields)[],
     kinds: readonly string[],
   ): Promise<FoundEvents> {
+    await waitForLog();
     const tenants = new Map<string, string[]>();
     for (const { id, tenantId } of records) {
       tenants.set(tenantId, [...(tenants.get(tenantId) ?? []), id]);
@@ -125,8 +124,12 @@ export function createTransfer(parts: TransferParts): TransferStore {
       }
     },
 
-    exportEvents: async (after, limit) =>
-      (await readAfter(events, {}, after?.id, limit)).map(toEvent),
+    async exportEvents(after, limit) {
+      if (!after) {
+        await waitForLog();
+      }
+      return (await readAfter(events, {}, after?.id, limit)).map(toEvent);
+    },
 
     async importApplications(records, options) {
       const owners = await findTaken(records);
@@ -134,24 +137,23 @@ export function createTransfer(parts: TransferParts): TransferStore {
       const imported = applicationImporter(
         applications,
         { byKeyHash: owners, byExternalId: externalIdOwners },
-        await now(),
-        options.replace,
+        { entriesAfter, now: await now(), replace: options.replace },
       );
       const importer: typeof imported = {
         ...imported,
         findEvents: (absent) => findEvents(absent, removalsOfApplication),
-        uniqueness: {
-          hasValue: ({ externalId }) => externalId !== undefined,
-          async lock(records, session) {
-            const found = await externalIds.lock(records, session);
-            const written = new Set(records.map(({ id }) => id));
-            // An owner that is written too keeps the external id, or gives it up.
-            const others = new Map([...found].filter(([, owner]) => !written.has(owner)));
-            for (const [key, owner] of others) {
+        claim: (record) => externalIds.claim(record),
+        async prepareRetry(pending) {
+          const found = await externalIds.findOwners(pending);
+          for (const { tenantId, externalId } of pending) {
+            const key = externalId === undefined ? "" : ownerKey(tenantId, externalId);
+            const owner = found.get(key);
+            if (owner === undefined) {
+              externalIdOwners.delete(key);
+            } else {
               externalIdOwners.set(key, owner);
             }
-            return !records.some((record) => isTaken(record, others));
-          },
+          }
         },
       };
       return importAll(importer, records, options);
@@ -162,7 +164,11 @@ export function createTransfer(parts: TransferParts): TransferStore {
       const owners = await findApplications(
         records.flatMap((record) => parentIdsOf("session", record)),
       );
-      const imported = sessionImporter(sessions, owners, current, options.replace);
+      const imported = sessionImporter(sessions, owners, {
+        entriesAfter,
+        now: current,
+        replace: options.replace,
+      });
       const findRemovalEvents = (absent: readonly SessionFields[]) =>
         findEvents(absent, [...new Set(absent.flatMap(removalsOfSession))]);
       return importAll({ ...imported, findEvents: findRemovalEvents }, records, options);
@@ -213,12 +219,31 @@ const newVersion = (now: number, existing: { readonly version: number } | undefi
 function toImportContext(
   id: string,
   events: FoundEvents,
-  now: number,
-  replace: boolean,
+  { now, replace }: Writing,
 ): ImportContext {
   const hasEvent = (kinds: readonly string[]) =>
     events.get(id)?.some((kind) => kinds.includes(kind)) ?? false;
   return { replace, now, hasEvent };
+}
+
+/** How records are written. */
+interface Writing {
+  readonly entriesAfter: EntriesAfter;
+  readonly now: number;
+  readonly replace: boolean;
+}
+
+const isRecord = (document: Document): boolean => document.expires_at !== 0;
+
+/** A document that takes the place of another one, with the entries that the log may not have. */
+async function withEntries(
+  document: Document,
+  existing: { readonly rev: number; readonly last?: readonly LogEntry[] } | undefined,
+  event: NewEvent | undefined,
+  { entriesAfter, now }: Writing,
+): Promise<Document> {
+  const last = await entriesAfter(existing?.last ?? [], { event, now, revokes: true });
+  return { ...document, rev: (existing?.rev ?? 0) + 1, ...(last && { last }) };
 }
 
 /** The applications, stored or imported, that have values which no other application may have. */
@@ -231,8 +256,7 @@ interface Owners {
 function applicationImporter(
   documents: Collection<ApplicationDocument>,
   owners: Owners,
-  now: number,
-  replace: boolean,
+  writing: Writing,
 ): Importer<ApplicationDocument, ApplicationFields> {
   /** Whether another application already has one of the imported keys. */
   function hasTakenKey({ id, keys }: ApplicationFields): boolean {
@@ -269,7 +293,7 @@ function applicationImporter(
   return {
     documents,
     decide(existing, record, events) {
-      const context = toImportContext(record.id, events, now, replace);
+      const context = toImportContext(record.id, events, writing);
       const stored = existing && toApplication(existing);
       const outcome = outcomeOfApplication(stored, record, context);
       if (!isWritten(outcome)) {
@@ -280,21 +304,21 @@ function applicationImporter(
       }
       return hasTakenExternalId(record, stored) ? "external_id_taken" : outcome;
     },
-    toDocument: (record, existing) =>
-      toApplicationDocument(
-        mergeApplication(existing && toApplication(existing), record),
-        newVersion(now, existing),
-      ),
-    unchanged: ({ _id, version }) => ({ _id, version }),
-    eventFor: importEvent,
+    isRecord,
+    toDocument(record, existing) {
+      const stored = existing && isRecord(existing) ? toApplication(existing) : undefined;
+      const merged = mergeApplication(stored, record);
+      const document = toApplicationDocument(merged, newVersion(writing.now, stored));
+      return withEntries(document, existing, stored && importEvent(record), writing);
+    },
+    unchanged: ({ _id, rev }) => ({ _id, rev }),
   };
 }
 
 function sessionImporter(
   documents: Collection<SessionDocument>,
   owners: ReadonlyMap<string, ApplicationRecord>,
-  now: number,
-  replace: boolean,
+  writing: Writing,
 ): Importer<SessionDocument, SessionFields> {
   return {
     documents,
@@ -303,15 +327,17 @@ function sessionImporter(
       if (!parentIdsOf("session", record).every(isOwned)) {
         return "ownerless";
       }
-      const context = toImportContext(record.id, events, now, replace);
+      const context = toImportContext(record.id, events, writing);
       return outcomeOfSession(existing && toSession(existing), record, context);
     },
-    toDocument(record, document) {
-      const existing = document && toSession(document);
-      return toSessionDocument(mergeSession(existing, record), newVersion(now, existing));
+    isRecord,
+    toDocument(record, existing) {
+      const stored = existing && isRecord(existing) ? toSession(existing) : undefined;
+      const merged = mergeSession(stored, record);
+      const document = toSessionDocument(merged, newVersion(writing.now, stored));
+      return withEntries(document, existing, stored && importEvent(record), writing);
     },
-    unchanged: ({ _id, version }) => ({ _id, version }),
-    eventFor: importEvent,
+    unchanged: ({ _id, rev }) => ({ _id, rev }),
   };
 }
 

@@ -167,8 +167,11 @@ describe("doctor on MongoDB", () => {
     await mongo.open(db);
     const healthy = await runDoctor(environment);
     expect(healthy.code).toBe(0);
-    expect(findingsFor(healthy, "layout")).toEqual(["ok 7 collections, all indexes exist"]);
+    expect(findingsFor(healthy, "layout")).toEqual(["ok 9 collections, all indexes exist"]);
     expect(findingsFor(healthy, "clock")).toEqual([expect.stringMatching(/^ok \d+ ms /)]);
+    expect(findingsFor(healthy, "audit log")).toEqual([
+      expect.stringMatching(/^ok complete up to \d+\.\d s ago$/),
+    ]);
     expect(findingsFor(healthy, "ttl monitor")).toEqual([
       expect.stringMatching(/^ok runs every 1 s/),
     ]);
@@ -206,6 +209,7 @@ const healthyStatus: MongoStatus = {
   version: "6.0",
   topology: "replica set",
   layout: { missing: [], expectedCount: 6, differences: [] },
+  logLag: 900,
   clock: { ahead: 3, uncertainty: 1 },
   lookup: 1,
   ttl: { isEnabled: true, passes: 5, interval: 60, uptime: 300 },
@@ -255,6 +259,7 @@ describe("checkMongo", () => {
       { ttl: { isEnabled: true, passes: 0, interval: 60, uptime: 300 } },
       ["fail ttl monitor"],
     ],
+    ["an audit log that is behind", { logLag: 60_000 }, ["warn audit log"]],
     ["expired documents that were not deleted", { overdue: ["sessions"] }, ["fail ttl monitor"]],
     ["a single server", { topology: "single server", members: undefined } as const, ["fail store"]],
     [

@@ -40,7 +40,8 @@ export function useContractStores(): { open: OpenStore; openEmpty: OpenStore } {
     async openEmpty(clock) {
       const opened = await open(clock);
       const collections = (await db?.collections()) ?? [];
-      await Promise.all(collections.map((collection) => collection.deleteMany()));
+      const emptied = collections.filter(({ collectionName }) => collectionName !== "log_position");
+      await Promise.all(emptied.map((collection) => collection.deleteMany()));
       return opened;
     },
   };

@@ -129,7 +129,7 @@ it("completes a change when every read of its caller is slow", async () => {
   expect(await store.applications.find(id)).toBeDefined();
 });
 
-describe("a change whose caller is deleted during the last write", () => {
+describe("a change whose caller is deleted while it waits", () => {
   let longTimeoutStore: OperableStore;
 
   beforeAll(async () => {
@@ -141,8 +141,9 @@ describe("a change whose caller is deleted during the last write", () => {
     const event = anEvent();
     const context = contextBy(caller, event);
     const idempotent = { idempotencyId: anIdempotencyId(), responseFor: () => aResponse() };
-    const [application, session] = [anApplication(), aSession(owner)];
-    const untilReceived = await failing.delayNext("update");
+    const [application, session] = [anApplication({ externalId: "svc-1" }), aSession(owner)];
+    // It claims the external id, or reserves the id of the session.
+    const untilReceived = await failing.delayNext("findAndModify");
     const change = Promise.allSettled([
       kind === "an application"
         ? longTimeoutStore.applications.create(application, context)
@@ -165,8 +166,7 @@ describe("the creation of a session", () => {
       await store.applications.create(anApplication(), audit.created),
     ];
     await store.applications.delete(deleted.tenantId, deleted.id, audit.deleted);
-    // A transaction could not be committed.
-    await fail("alwaysOn", { failCommands: ["commitTransaction"], errorCode: 112 });
+    await fail("alwaysOn", { failCommands: ["update", "findAndModify"], errorCode: 112 });
     try {
       for (const opener of [caller, owner]) {
         const { caller: by } = contextBy(caller, anEvent());
@@ -315,86 +315,81 @@ describe("an audited change on a failing MongoDB", () => {
     const admin = failing.admin.db("admin");
     // The profiler omits commits, so they are read from the server's log of slow commands.
     const setSlowThreshold = (slowms: number) => admin.command({ profile: 0, slowms });
-    let commits: Document[] = [];
+    let writes: Document[] = [];
     await setSlowThreshold(-1);
     try {
-      // The server keeps a thousand log lines, so on a busy machine the commit may be missing.
+      // The server keeps a thousand log lines, so on a busy machine the write may be missing.
       await until(async () => {
         await changeBy(weak, () => {});
         const { log } = await admin.command({ getLog: "global" });
-        commits = (log as string[])
-          .filter((line) => line.includes('"commitTransaction":1'))
+        writes = (log as string[])
+          .filter((line) => line.includes('"command":{"update":"applications"'))
+          // A recorded use is not journaled.
+          .filter((line) => !line.includes("last_used_at"))
           .map((line) => JSON.parse(line).attr.command);
-        return commits.length > 0;
+        return writes.length > 0;
       });
     } finally {
       await setSlowThreshold(100);
       await weak.close();
     }
-    for (const { writeConcern } of commits) {
+    for (const { writeConcern } of writes) {
       expect(writeConcern).toMatchObject({ w: "majority", j: true });
     }
   });
 
-  const transient = ["TransientTransactionError"];
   const stepped = { code: 189, errmsg: "The primary has stepped down." };
 
   it.each([
-    [
-      "the write of the record conflicted",
-      ["findAndModify"],
-      { errorCode: 112, errorLabels: transient },
-    ],
-    ["the write of its events conflicted", ["update"], { errorCode: 112, errorLabels: transient }],
-    ["the connection was lost", ["update"], { closeConnection: true }],
-    ["the commit had no response", ["commitTransaction"], { closeConnection: true }],
-    ["the commit did not reach a majority", ["commitTransaction"], { writeConcernError: stepped }],
-    [
-      "the transaction was unknown to the server",
-      ["commitTransaction"],
-      { errorCode: 251, errorLabels: transient },
-    ],
-    [
-      "the transaction was unknown to the server and no majority confirmed it",
-      ["commitTransaction"],
-      { errorCode: 251, writeConcernError: stepped },
-    ],
-  ])("takes effect once when %s three times", async (_, failCommands, failure) => {
+    ["the connection was lost", { closeConnection: true }],
+    ["the primary changed", { errorCode: 189, errorLabels: ["RetryableWriteError"] }],
+  ])("takes effect once when %s", async (_, failure) => {
     const { change, counts } = await prepare();
-    await fail({ times: 3 }, { failCommands, ...failure });
+    await fail({ times: 1 }, { failCommands: ["update"], ...failure });
     const changed = await change().finally(() => fail("off"));
     expect(changed).toMatchObject({ name: "+" });
     expect(await counts()).toEqual([1, 1]);
   });
 
-  it("is not retried after its caller has canceled", async () => {
+  it("is not written too late, and not retried after its caller has canceled", async () => {
     const { change, counts } = await prepare();
-    await fail({ times: 1 }, { failCommands: ["update"], errorCode: 112, errorLabels: transient });
-    let checks = 0;
-    const outcome = change(undefined, () => checks++ > 0).finally(() => fail("off"));
-    await expect(outcome).rejects.toBeInstanceOf(StoreUnavailable);
+    const untilReceived = await failing.delayNext("update");
+    let isCanceled = false;
+    const outcome = change(undefined, () => isCanceled);
+    outcome.catch(() => {});
+    await untilReceived();
+    isCanceled = true;
+    await expect(outcome).rejects.toBeInstanceOf(ChangeCanceled);
     expect(await counts()).toEqual([0, 0]);
+  });
+
+  it("is retried if it was too late", async () => {
+    const { change, counts } = await prepare();
+    const untilReceived = await failing.delayNext("update");
+    const changed = change();
+    await untilReceived();
+    expect(await changed).toMatchObject({ name: "+" });
+    expect(await counts()).toEqual([1, 1]);
   });
 
   it.each([
     ["has not taken effect", { closeConnection: true }, 0],
     ["has taken effect", { writeConcernError: stepped }, 1],
-  ])("fails when no commit gets a response and the change %s", async (_, failure, changes) => {
+  ])("fails when the write gets no response and the change %s", async (_, failure, changes) => {
     const { change, counts } = await prepare();
     const id = anIdempotencyId();
-    await fail("alwaysOn", { failCommands: ["commitTransaction"], ...failure });
-    // One caller cancels, the other waits as long as the store retries.
-    let checks = 0;
-    const outcome = await change(id, () => changes === 0 && ++checks > 3)
+    await fail("alwaysOn", { failCommands: ["update"], ...failure });
+    const outcome = await change(id)
       .catch((error) => error)
       .finally(() => fail("off"));
     expect(outcome).toBeInstanceOf(StoreUnavailable);
     await until(() => isAvailable(store));
-    expect(await counts()).toEqual([changes, changes]);
-    expect((await store.responses.find(id)) !== undefined).toBe(changes === 1);
+    // It may reach a majority after the failure was reported.
+    await until(async () => isDeepStrictEqual(await counts(), [changes, changes]));
     if (changes) {
       await expect(change(id)).rejects.toBeInstanceOf(AlreadyApplied);
     }
+    expect((await store.responses.find(id)) !== undefined).toBe(changes === 1);
   });
 
   it("succeeds soon after another instance was disconnected during a change of the same record", async () => {
@@ -410,7 +405,7 @@ describe("an audited change on a failing MongoDB", () => {
     await proxy.close();
   });
 
-  it("succeeds when its commit first finds no connection", async () => {
+  it("succeeds when its write first finds no connection", async () => {
     const { changeBy, counts } = await prepare();
     const uri = `${failing.mongod.uri}&maxPoolSize=1&waitQueueTimeoutMS=600`;
     const narrow = withOperations(await openMongoStore({ uri, database: "latchkey" }));
@@ -418,7 +413,7 @@ describe("an audited change on a failing MongoDB", () => {
     const lag = { failCommands: ["find"], namespace, blockConnection: true, blockTimeMS: 1_500 };
     await fail({ times: 1 }, lag);
     let read: Promise<void> | undefined;
-    // Runs after the write of the events and before the commit.
+    // Runs before the write.
     const changed = changeBy(narrow, () => setImmediate(() => (read = narrow.ping())))
       .finally(() => read)
       .finally(() => narrow.close());

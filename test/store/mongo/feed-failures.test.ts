@@ -30,6 +30,7 @@ import {
   isAvailable,
   startFailingMongo,
 } from "../../support/mongo/failing-mongo.js";
+import { audit } from "../../support/store/audit.js";
 import { type OperableStore, withOperations } from "../../support/store/operations.js";
 import { until } from "../../support/until.js";
 
@@ -277,7 +278,7 @@ const tenantId = randomUUID();
 
 let instances: readonly OperableStore[];
 /** A store that the injected failures do not affect. */
-let writer: Store;
+let writer: OperableStore;
 const applicationIds: readonly string[] = times(maxWrites, () => randomUUID());
 
 beforeAll(async () => {
@@ -296,7 +297,7 @@ afterAll(async () => {
 
 /** A feed whose items are identified by numbers. */
 interface Feed {
-  /** Writes several items in one transaction. */
+  /** Writes several items. */
   write(numbers: readonly number[]): Promise<unknown>;
   follow(store: Store, after?: string): NumberedFollower;
 }
@@ -325,16 +326,15 @@ const events: Feed = {
 };
 
 const changes: Feed = {
-  write: (numbers) =>
-    writer.events.add(
-      numbers.map((number) =>
-        anEvent({
-          tenantId,
-          kind: "application.updated",
-          target: { applicationId: must(applicationIds[number]) },
-        }),
-      ),
-    ),
+  async write(numbers) {
+    for (const number of numbers) {
+      const id = must(applicationIds[number]);
+      if (!(await writer.applications.find(id))) {
+        await writer.applications.create(anApplication({ id, tenantId }), audit.created);
+      }
+      await writer.applications.update(tenantId, id, () => ({ modifiedBy: id }), audit.updated);
+    }
+  },
 
   follow(store, after) {
     const follower = follow(store, tenantId, { after, heartbeat });

@@ -299,7 +299,7 @@ describe("a position in MongoDB", () => {
       [offset, false],
       [offsetOf(time, lastOrdinal), false],
     ] as const) {
-      const stream = openInsertedEvents(db, start);
+      const stream = openInsertedEvents("records", db, start);
       const { event, offset: reached } = await stream.next();
       await stream.close();
       expect(event !== undefined).toBe(isBefore);
@@ -331,7 +331,8 @@ describe("the change stream", () => {
       ...times(10, () => followEvents(store, randomUUID(), { heartbeat: 1 })),
     ];
     await Promise.all([last, ...others].map((one) => one.next()));
-    await waitForChangeStreams(db, 1);
+    // One for changes, and one for events.
+    await waitForChangeStreams(db, 2);
     for (const one of others) {
       one.stop();
     }
@@ -591,7 +592,7 @@ describe("revoked sessions in MongoDB", () => {
 
   it("remain without an error if the cleanup fails", async () => {
     const broken = { find: () => ({ toArray: () => Promise.reject(new Error("cleanup failed")) }) };
-    const sweep = createSessionCleanup(broken as never);
+    const sweep = createSessionCleanup(broken as never, async () => {});
     sweep.start(new UUID(randomUUID()));
     await sweep.close();
   });
@@ -643,10 +644,10 @@ describe("event ids", () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: -5, max: 5 }), { maxLength: 300 }), (steps) => {
         let now = 4_000_000_000_000;
-        const nextId = createEventIds(() => now);
+        const { next } = createEventIds(() => now);
         const ids = steps.map((step) => {
           now += step;
-          return nextId();
+          return next();
         });
         expect(ids).toEqual([...ids].sort());
         expect(new Set(ids).size).toBe(ids.length);
@@ -656,12 +657,24 @@ describe("event ids", () => {
 
   it("contain the current time, or a slightly later one if too many are created", () => {
     const now = 4_000_000_000_000;
-    const nextId = createEventIds(() => now);
-    const ids = times(5_000, nextId);
+    const { next } = createEventIds(() => now);
+    const ids = times(5_000, next);
     expect(ids).toEqual([...ids].sort());
     expect(must(ids[0]) >= firstIdAt(now) && must(ids[4_095]) < firstIdAt(now + 1)).toBe(true);
     expect(must(ids[4_096]) >= firstIdAt(now + 1)).toBe(true);
     expect(firstIdAt(-hour)).toBe(firstIdAt(0));
+  });
+
+  it("follow an earlier id, whatever clock gave it", () => {
+    const now = 4_000_000_000_000;
+    const ids = createEventIds(() => now);
+    const later = createEventIds(() => now + hour);
+    let id = later.next();
+    for (const instance of [ids, ids, later, ids]) {
+      const next = instance.after(id);
+      expect(next > id).toBe(true);
+      id = next;
+    }
   });
 });
 

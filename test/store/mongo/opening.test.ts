@@ -19,6 +19,7 @@ describe("opening a store", () => {
       JSON.stringify({ key, expireAfterSeconds, unique }),
     );
   const sweep = '{"key":{"expires_at":1},"expireAfterSeconds":660}';
+  const purge = '{"key":{"purge_at":1}}';
   const listing = '{"key":{"tenant_id":1,"_id":-1}}';
   const ofApplication = '{"key":{"application_id":1,"_id":-1}}';
   const ofOpenSessions = [
@@ -29,6 +30,7 @@ describe("opening a store", () => {
   const ofAuthorizer = '{"key":{"authorized_by":1,"_id":-1}}';
   const ofApplications = [
     sweep,
+    purge,
     listing,
     '{"key":{"tenant_id":1,"disabled":1,"expires_at":1}}',
     '{"key":{"keys.hash":1}}',
@@ -55,13 +57,21 @@ describe("opening a store", () => {
     expect((await getIndexes(db, "applications")).slice(1)).toEqual(ofApplications);
     expect((await getIndexes(db, "sessions")).slice(1)).toEqual([
       sweep,
+      purge,
       listing,
       ofApplication,
       ofAuthorizer,
       ...ofOpenSessions,
     ]);
     expect(await getOptions(db, "sessions")).toMatchObject({
-      validator: { $jsonSchema: { required: expect.arrayContaining(["expires_at"]) } },
+      validator: {
+        $jsonSchema: {
+          anyOf: [
+            expect.objectContaining({ required: expect.arrayContaining(["expires_at"]) }),
+            expect.objectContaining({ required: ["_id", "rev", "expires_at", "purge_at"] }),
+          ],
+        },
+      },
       validationLevel: "strict",
       validationAction: "error",
     });

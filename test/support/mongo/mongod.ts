@@ -76,14 +76,8 @@ export async function findFastTempFolder(): Promise<string> {
   return bavail * bsize > 4 * 2 ** 30 ? memory : tmpdir();
 }
 
-/**
- * Expired documents and abandoned transactions are removed soon. A database with
- * an open transaction cannot be dropped.
- */
-const fastCleanup: readonly string[] = [
-  ...["--setParameter", "ttlMonitorSleepSecs=1"],
-  ...["--setParameter", "transactionLifetimeLimitSeconds=10"],
-];
+/** Expired documents are removed soon. */
+const fastCleanup: readonly string[] = ["--setParameter", "ttlMonitorSleepSecs=1"];
 
 /** For every mongod of the tests: small caches, and failure injection. */
 export const mongodArgs: readonly string[] = [

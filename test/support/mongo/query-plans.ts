@@ -27,7 +27,7 @@ async function profileOnce(db: Db, work: () => Promise<unknown>): Promise<Docume
     "events",
     "responses",
     "checkpoints",
-    "external_id_locks",
+    "external_id_claims",
   ];
   const ns = { $in: names.map((name) => `${db.databaseName}.${name}`) };
   const commands = await db.collection("system.profile").find({ ns }).toArray();

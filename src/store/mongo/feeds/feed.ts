@@ -40,29 +40,38 @@ export interface Feed {
 /** The number of followers of one kind that may catch up at the same time. Each needs a connection. */
 const maxCatchUps = 4;
 
-/** All followers share one stream, and one scan for expirations. */
-export function createFeed(source: FeedSource): Feed {
-  const shared = createSharedHub(() => startHub(source));
-  // Separate, so that exporters of old events do not delay guards.
-  const slotsOfEvents = createSemaphore(maxCatchUps);
-  const slotsOfChanges = createSemaphore(maxCatchUps);
+/**
+ * The followers of events share a stream of the log, and those of changes share a stream of the
+ * records and one scan for expirations: a guard does not wait until the log has a change.
+ */
+export function createFeed(parts: Omit<FeedSource, "origin">): Feed {
+  function createFollow<B>(origin: FeedSource["origin"], read: Read<B>) {
+    const source = { ...parts, origin };
+    const shared = createSharedHub(() => startHub(source));
+    const catchUpSlots = createSemaphore(maxCatchUps);
+    const follow = (options: FollowOptions) =>
+      followHub(shared, options.signal, (hub, wakeup) =>
+        read({
+          source,
+          catchUpSlots,
+          hub,
+          wakeup,
+          options,
+          isStopped: () => options.signal.aborted || hub.failure !== undefined,
+        }),
+      );
+    return { follow, close: () => shared.close() };
+  }
 
-  const followWith = <B>(options: FollowOptions, catchUpSlots: Semaphore, read: Read<B>) =>
-    followHub(shared, options.signal, (hub, wakeup) =>
-      read({
-        source,
-        catchUpSlots,
-        hub,
-        wakeup,
-        options,
-        isStopped: () => options.signal.aborted || hub.failure !== undefined,
-      }),
-    );
-
+  const events = createFollow("log", readEvents);
+  const changes = createFollow("records", readChanges);
   return {
-    followEvents: (options) => followWith(options, slotsOfEvents, readEvents),
-    followChanges: (options) => followWith(options, slotsOfChanges, readChanges),
-    close: () => shared.close(),
+    followEvents: events.follow,
+    followChanges: changes.follow,
+
+    async close() {
+      await Promise.all([events.close(), changes.close()]);
+    },
   };
 }
 
@@ -163,7 +172,15 @@ async function* readChanges(following: Following): AsyncGenerator<ChangeBatch, v
 function openLog(following: Following, start: string): LogReader {
   const { source, catchUpSlots, hub, options, isStopped } = following;
   const { tenantId } = options;
-  return createLogReader({ db: source.db, hub, tenantId, start, isStopped, catchUpSlots });
+  return createLogReader({
+    origin: source.origin,
+    db: source.db,
+    hub,
+    tenantId,
+    start,
+    isStopped,
+    catchUpSlots,
+  });
 }
 
 function throwFailure({ hub, options }: Following): void {

@@ -18,13 +18,19 @@ import {
   readCurrentTime,
   scanExpiries,
 } from "./expiry-scan.js";
-import { type InsertedEvent, openInsertedEvents, tenantOf } from "./inserted-events.js";
+import {
+  type FeedOrigin,
+  type InsertedEvent,
+  openInsertedEvents,
+  tenantOf,
+} from "./inserted-events.js";
 import { createRecentEvents, type RecentEvents } from "./recent-events.js";
 
 export interface FeedSource {
   readonly db: Db;
   readonly time: Time;
   readonly freshRead: FreshRead;
+  readonly origin: FeedOrigin;
 }
 
 /**
@@ -81,7 +87,7 @@ export async function startHub(source: FeedSource): Promise<Hub> {
 }
 
 async function start(source: FeedSource, position: Position): Promise<Hub> {
-  const stream = openInsertedEvents(source.db, position.offset);
+  const stream = openInsertedEvents(source.origin, source.db, position.offset);
   try {
     const first = await callDriver(() => stream.next());
     return publishFrom(source, position, stream, first);

@@ -1,5 +1,5 @@
-/** The change stream of the audit log: the events that are added to it. */
-import type { Binary, Db, Document, ResumeToken } from "mongodb";
+/** The change streams of events: those that are added to the audit log, or those that records carry. */
+import type { Binary, Db, ResumeToken } from "mongodb";
 import { applicationsName, eventsName, sessionsName } from "../collections.js";
 import { fromUuid, uuid } from "../documents.js";
 import { type EventStream, openEventStream } from "./change-stream.js";
@@ -13,44 +13,72 @@ export interface InsertedEvent {
   readonly documents?: readonly (Uint8Array | null)[];
 }
 
-/** New events of all tenants. */
-export const openInsertedEvents = (db: Db, start: string): EventStream<InsertedEvent> =>
-  open(db, start, ["$fullDocument"]);
+/** Where a feed reads its events. */
+export type FeedOrigin = "log" | "records";
 
-/** The same events and offsets, but with the documents of one tenant only. */
-export const openInsertedEventsOf = (
-  tenantId: string,
+/** New events of all tenants, or with the documents of one tenant only: the offsets are the same. */
+export function openInsertedEvents(
+  origin: FeedOrigin,
   db: Db,
   start: string,
-): EventStream<InsertedEvent> =>
-  open(db, start, { $cond: [{ $eq: [tenant, uuid(tenantId)] }, ["$fullDocument"], []] });
+  tenantId?: string,
+): EventStream<InsertedEvent> {
+  const { match, event } = origins[origin];
+  const documents =
+    tenantId === undefined
+      ? [`$event`]
+      : { $cond: [{ $eq: ["$event.tenant_id", uuid(tenantId)] }, ["$event"], []] };
+  const stages = [
+    { $match: { $or: [match, ...gaps] } },
+    { $project: { operationType: 1, event } },
+    {
+      $project: {
+        operationType: { $cond: [{ $ifNull: ["$event", false] }, "insert", "$operationType"] },
+        tenant_id: "$event.tenant_id",
+        // The driver can return array elements undecoded, so the document is returned in an array of one.
+        documents,
+      },
+    },
+    { $match: { operationType: { $nin: ["update", "replace"] } } },
+  ];
+  // The server returns at most 16 MB at once, which limits the memory of unread events.
+  return openEventStream(db, stages, start, { fieldsAsRaw: { documents: true } });
+}
 
-const tenant = "$fullDocument.tenant_id";
+const exists = { $exists: true };
+
+/** The newest entry that a document carries is that of its last change. */
+const newestOf = (last: string) => ({ $arrayElemAt: [`${last}.event`, -1] });
+
+const origins = {
+  /** The events in the order of the audit log. */
+  log: {
+    match: { operationType: "insert", "ns.coll": eventsName },
+    event: "$fullDocument",
+  },
+  /** The events of changes, as soon as they are made. */
+  records: {
+    match: {
+      "ns.coll": { $in: [applicationsName, sessionsName] },
+      $or: [
+        { "updateDescription.updatedFields.last.event": exists },
+        { "fullDocument.last.event": exists },
+      ],
+    },
+    event: {
+      $ifNull: [newestOf("$updateDescription.updatedFields.last"), newestOf("$fullDocument.last")],
+    },
+  },
+} as const;
 
 const collections = { $in: [applicationsName, sessionsName, eventsName] };
 
-const insertedEvents = {
-  $match: {
-    $or: [
-      { operationType: "insert", "ns.coll": eventsName },
-      { operationType: { $in: ["drop", "rename"] }, "ns.coll": collections },
-      { operationType: "rename", "to.coll": collections },
-      { operationType: { $in: ["dropDatabase", "invalidate"] } },
-    ],
-  },
-};
-
-/** The driver can return array elements undecoded, so the document is returned in an array of one. */
-function open(
-  db: Db,
-  start: string,
-  documents: Document | readonly string[],
-): EventStream<InsertedEvent> {
-  const fields = { operationType: 1, tenant_id: tenant, documents };
-  // The server returns at most 16 MB at once, which limits the memory of unread events.
-  const options = { fieldsAsRaw: { documents: true } };
-  return openEventStream(db, [insertedEvents, { $project: fields }], start, options);
-}
+/** Operations after which events may be missing. */
+const gaps = [
+  { operationType: { $in: ["drop", "rename"] }, "ns.coll": collections },
+  { operationType: "rename", "to.coll": collections },
+  { operationType: { $in: ["dropDatabase", "invalidate"] } },
+];
 
 /** The tenant of an event. Absent for another operation. */
 export function tenantOf({ operationType, tenant_id }: InsertedEvent): string | undefined {

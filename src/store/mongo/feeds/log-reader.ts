@@ -7,10 +7,11 @@ import { callDriver } from "../driver-call.js";
 import { decodeEvent } from "../event-documents.js";
 import type { EventStream, Step } from "./change-stream.js";
 import type { Hub } from "./hub.js";
-import { type InsertedEvent, openInsertedEventsOf } from "./inserted-events.js";
+import { type FeedOrigin, type InsertedEvent, openInsertedEvents } from "./inserted-events.js";
 import type { EventReading } from "./recent-events.js";
 
 interface LogReaderOptions {
+  readonly origin: FeedOrigin;
   readonly db: Db;
   readonly hub: Hub;
   readonly tenantId: string;
@@ -49,7 +50,7 @@ export function createLogReader(options: LogReaderOptions): LogReader {
       catchUp = undefined;
       return recent;
     }
-    const reader = catchUp ?? createCatchUp(options.db, tenantId, offset);
+    const reader = catchUp ?? createCatchUp(options, offset);
     catchUp = reader;
     const shouldStop = (reached: string) =>
       hub.events.covers(reached, tenantId) || isStopped() || performance.now() >= dueAt;
@@ -87,7 +88,10 @@ interface CatchUp {
   close(): Promise<void>;
 }
 
-function createCatchUp(db: Db, tenantId: string, start: string): CatchUp {
+function createCatchUp(
+  { origin, db, tenantId }: Pick<LogReaderOptions, "origin" | "db" | "tenantId">,
+  start: string,
+): CatchUp {
   let stream: EventStream<InsertedEvent> | undefined;
   /** Exceeded the budget of the previous read. */
   let pending: Step<InsertedEvent> | undefined;
@@ -97,7 +101,7 @@ function createCatchUp(db: Db, tenantId: string, start: string): CatchUp {
     limit: number,
     shouldStop: (offset: string) => boolean,
   ): Promise<EventReading> {
-    const opened = stream ?? openInsertedEventsOf(tenantId, db, start);
+    const opened = stream ?? openInsertedEvents(origin, db, start, tenantId);
     stream = opened;
     const budget = createPageBudget();
     const events: EventRecord[] = [];
