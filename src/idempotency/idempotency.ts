@@ -80,12 +80,21 @@ export function createIdempotency(responses: ResponseStore, readKey: ReadKey): W
       const seal = createResponseSeal({ apiKey, idempotencyKey }, id);
       const fingerprint = fingerprintOf(method.input, request);
 
-      const sealed = await responses.find(id);
-      if (sealed) {
+      /** Returns the stored response, if there is one. */
+      async function replay(): Promise<Message | undefined> {
+        const sealed = await responses.find(id);
+        if (!sealed) {
+          return undefined;
+        }
         await authorized.reauthorize();
         const message = openResponse(method.output, seal, sealed, fingerprint);
         context.responseHeader.set(replayedHeader, "true");
         return message;
+      }
+
+      const replayed = await replay();
+      if (replayed) {
+        return replayed;
       }
       const replayOptions = {
         id,
@@ -98,7 +107,15 @@ export function createIdempotency(responses: ResponseStore, readKey: ReadKey): W
       try {
         return await handler(request, Object.create(context, { values: { value: values } }));
       } catch (reason) {
-        throw reason instanceof AlreadyApplied ? idempotencyConflict() : reason;
+        if (!(reason instanceof AlreadyApplied)) {
+          throw reason;
+        }
+        // By another call, or by an attempt of this one whose result was lost.
+        const made = await replay();
+        if (!made) {
+          throw idempotencyConflict();
+        }
+        return made;
       }
     }
 

@@ -114,20 +114,13 @@ export function describeIdempotency({ server, api, expectRefused }: ApiSubject):
       expect(await listCreated(root.key)).toHaveLength(2);
     });
 
-    it("is executed once for twenty simultaneous calls", async () => {
+    it("is executed once for twenty simultaneous calls, which all get its response", async () => {
       const { root } = await createTenant();
       const once = withIdempotencyKey(root.key);
-      const results = await Promise.allSettled(
+      const created = await Promise.all(
         Array.from({ length: 20 }, () => api().createApplication(once, request)),
       );
-      const created = results.flatMap((result) =>
-        result.status === "fulfilled" ? result.value : [],
-      );
-      const reasons = results.flatMap((result) =>
-        result.status === "rejected" ? result.reason.reason : [],
-      );
       expect(new Set(created.map(({ id, key }) => `${id} ${key}`)).size).toBe(1);
-      expect(reasons).toEqual(reasons.map(() => "idempotency_conflict"));
       expect(once.replays).toBe(created.length - 1);
       expect(await listCreated(root.key)).toHaveLength(1);
       expect(await api().createApplication(once, request)).toEqual(created[0]);
