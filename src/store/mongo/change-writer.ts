@@ -54,7 +54,7 @@ export interface ChangeWriter {
 }
 
 /** Milliseconds after a read until which the database may write what was decided on it. */
-export const timeToWrite = 1_000;
+const timeToWrite = 1_000;
 
 export function createChangeWriter(parts: ChangeWriterParts): ChangeWriter {
   const { applications, time, externalIds, sessionCleanup } = parts;

@@ -138,7 +138,7 @@ export function toApplicationDocument(record: ApplicationFields, version: number
 }
 
 /** The document of a record that a change creates, or the update of one that it changes. */
-export interface DocumentWrite {
+interface DocumentWrite {
   readonly document?: Document;
   readonly update?: Document;
 }

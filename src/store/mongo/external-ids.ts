@@ -16,7 +16,7 @@ import {
 import { callDriver, limitsOf } from "./driver-call.js";
 
 /** An application whose external id, if any, no other unexpired application of its tenant may have. */
-export type Claim = Pick<ApplicationFields, "id" | "tenantId" | "externalId">;
+type Claim = Pick<ApplicationFields, "id" | "tenantId" | "externalId">;
 
 /** Maps each tenant with an external id to the unexpired application that has it. See {@link ownerKey}. */
 export type ExternalIdOwners = Map<string, string>;

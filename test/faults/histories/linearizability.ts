@@ -121,7 +121,7 @@ export function findOrder<State, O extends Operation<State>>(
   visits = maxVisits,
 ): readonly O[] | undefined {
   const endOf = ({ endedAt }: O) => (endedAt > until ? Number.POSITIVE_INFINITY : endedAt);
-  // Operations that ended first are tried first, and those that are optional last.
+  // Tries operations in the order of their ends, and optional ones last.
   const operations = history
     .filter(({ startedAt }) => startedAt <= until)
     .sort((a, b) => endOf(a) - endOf(b) || a.startedAt - b.startedAt);

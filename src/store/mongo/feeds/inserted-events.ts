@@ -1,4 +1,4 @@
-/** The change streams of events: those that are added to the audit log, or those that records carry. */
+/** The change streams of events: of the audit log, or of the entries that records carry. */
 import type { Binary, Db, ResumeToken } from "mongodb";
 import { applicationsName, eventsName, sessionsName } from "../collections.js";
 import { fromUuid, uuid } from "../documents.js";

@@ -11,7 +11,7 @@ export interface LogPosition {
   readonly complete_at: Date;
 }
 
-export interface PositionDocument extends LogPosition {
+interface PositionDocument extends LogPosition {
   readonly _id: "log";
   readonly leader: Binary;
   readonly lease_until: Date;

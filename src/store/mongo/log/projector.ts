@@ -2,8 +2,7 @@
 import { type Collection, type Db, MongoServerError } from "mongodb";
 import { createSignal } from "../../../lib/concurrency.js";
 import { applicationsName, eventsName, sessionsName } from "../collections.js";
-import type { EventDocument } from "../documents.js";
-import { fromUuid, type LogEntry } from "../documents.js";
+import { type EventDocument, fromUuid, type LogEntry } from "../documents.js";
 import { callDriver, insertNew, limitsOf } from "../driver-call.js";
 import {
   clusterTimeOf,

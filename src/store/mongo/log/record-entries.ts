@@ -2,8 +2,13 @@
 import { BSON, type Collection } from "mongodb";
 import { StoreUnavailable } from "../../port/errors.js";
 import type { NewEvent } from "../../port/events.js";
-import type { EventDocument } from "../documents.js";
-import { fromUuid, type LogEntry, type StoredResponse, uuid } from "../documents.js";
+import {
+  type EventDocument,
+  fromUuid,
+  type LogEntry,
+  type StoredResponse,
+  uuid,
+} from "../documents.js";
 import { callDriver, limitsOf } from "../driver-call.js";
 import { type EventIds, toEventDocument } from "../event-documents.js";
 import type { ResponseDocuments } from "../responses.js";
